@@ -17,7 +17,8 @@ FS = "File system {{ $labels.fs }}"
 RANK = "rank {{ $labels.rank }} ({{ $labels.ceph_daemon }})"
 PLAN = "plan {{ $labels.plan }}"
 
-_FS, _RANK, _PLAN = "cluster, fs", "cluster, fs, rank, ceph_daemon", "cluster, fs, plan"
+_FS, _RANKS, _PLAN = "cluster, fs", "cluster, fs, rank", "cluster, fs, plan"
+_RANK = f"{_RANKS}, ceph_daemon"
 
 
 def metric(name: str, by: str, over: str = "{}", matching: str = "") -> str:
@@ -25,19 +26,31 @@ def metric(name: str, by: str, over: str = "{}", matching: str = "") -> str:
     return f"max by ({by}) ({over.format(f'ceph_mds_partitioner_{name}{matching}')})"
 
 
+def lately(name: str, by: str, matching: str = "") -> str:
+    """As ``metric``, and for 2 minutes as it was told last: the managers' scrapes are a minute apart at most,
+    and the one that takes over has the first numbers some seconds after it answers."""
+    return metric(name, by, "last_over_time({}[2m])", matching)
+
+
 _UNDER_WAY, _ROLLED_BACK = '{state=~"running|rolling-back"}', '{state="rolled-back"}'
 # What is told once an epoch stays as it is until the next, however it was meanwhile. Where one is about as
 # long as these alerts wait, less a scrape and a look at the rules, one alone is no evidence of all that time.
 LONG = 180  # s
-OF_ONE_LONG_EPOCH = f"== 1 and on (cluster) {metric('epoch_interval_seconds', 'cluster')} > {LONG}"
-FACTOR, THRESHOLD = metric("imbalance_factor_ratio", _FS), metric("imbalance_threshold_ratio", _FS)
-CAPACITY = metric("rank_capacity_requests_per_second", _FS)
+OF_ONE_LONG_EPOCH = f"== 1 and on (cluster) {lately('epoch_interval_seconds', 'cluster')} > {LONG}"
+FACTOR, THRESHOLD = lately("imbalance_factor_ratio", _FS), lately("imbalance_threshold_ratio", _FS)
+UNEVEN = lately("imbalanced_epochs", _FS)
+CAPACITY = lately("rank_capacity_requests_per_second", _FS)
 LOAD = metric("rank_load_requests_per_second", _RANK, "avg_over_time({}[5m])")
 UTILISATION = f"{LOAD} / on (cluster, fs) group_left () {CAPACITY}"
+# Ranks that do not tell it, silent ones, count neither as full nor as idle.
+MEAN_LOAD = f"avg by ({_FS}) ({metric('rank_load_requests_per_second', _RANKS, 'avg_over_time({}[5m])')})"
+LEAST_SATURATED = f"min by ({_FS}) ({metric('rank_saturated', _RANKS, 'avg_over_time({}[5m])')})"
 # CAPACITY is one for all ranks: one that can do less is full before it has that.
 SATURATED = f"{metric('rank_saturated', _RANK, 'avg_over_time({}[5m])')} > 0.9"
 # A manager that has just taken over tells few numbers: the line goes through those of all.
 GROWN = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[30m:1m], 3600)"
+
+ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
 
 
 @dataclass(frozen=True)
@@ -72,9 +85,8 @@ class Alert:
 ALERTS = (
     Alert(
         name="CephFilesystemMetadataImbalance",
-        expr=f"({FACTOR} > on ({_FS}) {THRESHOLD} or {metric('rank_hot', _FS)} == 1) and on ({_FS}) "
-        f"{metric('imbalanced_epochs', _FS)} > 0 unless on ({_FS}) "
-        f"({metric('imbalanced_epochs', _FS)} {OF_ONE_LONG_EPOCH})",
+        expr=f"({FACTOR} > on ({_FS}) {THRESHOLD} or {lately('rank_hot', _FS)} == 1) and on ({_FS}) "
+        f"{UNEVEN} > 0 unless on ({_FS}) ({UNEVEN} {OF_ONE_LONG_EPOCH})",
         wait="5m",
         summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
         description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
@@ -101,19 +113,18 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemMetadataOverload",
-        expr=f"sum by ({_FS}) ({LOAD}) / ({metric('active_ranks', _FS)} * {CAPACITY}) > 0.85 or "
-        f"count by ({_FS}) ({SATURATED}) >= {metric('active_ranks', _FS)}",
+        expr=f"{MEAN_LOAD} / {CAPACITY} > 0.85 or {LEAST_SATURATED} > 0.9",
         wait="15m",
         summary=f"All MDS ranks of {{{{ $labels.fs }}}} together are overloaded on {CLUSTER}",
-        description=f"{FS}: for 15 minutes the mean load of its ranks has been above 85 % of what a rank can "
-        "serve, or all of them have been saturated. Moving metadata cannot cure that: it needs more active "
-        "MDSs, or less load.",
+        description=f"{FS}: for 15 minutes the mean load of its ranks, as far as they tell it, has been "
+        "above 85 % of what a rank can serve, or all of these have been saturated. Moving metadata cannot "
+        "cure that: it needs more active MDSs, or less load.",
     ),
     Alert(
         name="CephFilesystemPartitionPlanStalled",
-        expr=f"({metric('plan_state', _PLAN, matching=_UNDER_WAY)} == 1 and "
+        expr=f"({lately('plan_state', _PLAN, _UNDER_WAY)} == 1 and "
         f"on ({_PLAN}) {metric('plan_progress_ratio', _PLAN, 'changes({}[2m])')} == 0) or "
-        f"{metric('plan_waiting', _PLAN)} == 1",
+        f"{lately('plan_waiting', _PLAN)} == 1",
         wait="10m",
         summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} does not advance on {CLUSTER}",
         description=f"{FS}: {PLAN} is under way, but for 10 minutes it has waited for the file system to "
@@ -121,8 +132,8 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemPartitionPlanRolledBack",
-        expr=f"{metric('plan_state', _PLAN, matching=_ROLLED_BACK)} == 1 and on ({_PLAN}) "
-        f"time() - {metric('plan_end_timestamp_seconds', _PLAN)} < 3600",
+        expr=f"{lately('plan_state', _PLAN, _ROLLED_BACK)} == 1 and on ({_PLAN}) "
+        f"time() - {lately('plan_end_timestamp_seconds', _PLAN)} < 3600",
         wait="1m",
         summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} was rolled back on {CLUSTER}",
         description=f"{FS}: an operator had {PLAN} rolled back within the last hour: the imbalance that it "
@@ -140,9 +151,9 @@ ALERTS = (
     Alert(
         name="CephFilesystemPartitionerDown",
         # A sample is as old as its epoch, and the time between two scrapes, which is a minute by default.
-        expr=f'{metric("active", "cluster")} == 0 or max by (cluster) (up{{job="mds_partitioner"}}) == 0 or '
-        '(max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"}) > 0 unless on (cluster) '
-        f"{metric('active', 'cluster')}) or "
+        expr=f"{metric('active', 'cluster')} == 0 or "
+        f'(max by (cluster) (up{{job="mds_partitioner"}}) == 0 unless on (cluster) {ENABLED} == 0) or '
+        f"({ENABLED} > 0 unless on (cluster) {metric('active', 'cluster')}) or "
         f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
         f"3 * {metric('epoch_interval_seconds', 'cluster')} + 120",
         wait="5m",
@@ -152,8 +163,8 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemPartitionerEngineDown",
-        expr=f"{metric('engine_up', 'cluster')} == 0 unless on (cluster) "
-        f"({metric('engine_failed_epochs', 'cluster')} {OF_ONE_LONG_EPOCH})",
+        expr=f"{lately('engine_up', 'cluster')} == 0 unless on (cluster) "
+        f"({lately('engine_failed_epochs', 'cluster')} {OF_ONE_LONG_EPOCH})",
         wait="5m",
         summary=f"The engine of mds_partitioner does not work on {CLUSTER}",
         description="The numeric process of mds_partitioner has not answered for 5 minutes, nor in two "

@@ -71,7 +71,8 @@ class Ranks:
         self._saved = saved
 
     def history(self, fs: FsState, now: float) -> History:
-        """The ranks' last epochs, with a new sample when the newest is an epoch old.
+        """The ranks' last epochs, with a new sample when the newest is an epoch old; that one is looked at
+        again for ranks that had not told what they serve.
 
         :param now: the monotonic clock, s
         :raises PartitionerError: the manager cannot be asked
@@ -79,7 +80,7 @@ class Ranks:
         epoch = self._settings().epoch
         known = self._histories.get(fs.fscid, History())
         if known.due([(m.rank, m.name) for m in fs.active()], now, epoch):
-            known = known.plus(observe_ranks(self._host, fs, epoch, self._wall()), now)
+            known = known.plus(observe_ranks(self._host, fs, epoch, self._wall()), now, epoch)
             self._histories[fs.fscid] = known
         return known
 

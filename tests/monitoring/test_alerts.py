@@ -54,12 +54,13 @@ HOT = series("rank_hot", "1x40", **RANK0)
 OPEN = (uneven("0x40")[1], series("imbalance_most_ratio", "0.9x40", **FS))
 
 
-def loads(*values: str, capacity: str = "100x90") -> tuple[dict[str, str], ...]:
+def loads(*values: str, capacity: str = "100x90", silent: int = 0) -> tuple[dict[str, str], ...]:
+    """``silent``: ranks beside these that do not tell theirs."""
     ranks = (RANK0, RANK1)
     return (
         *(series(LOAD, v, **labels) for v, labels in zip(values, ranks, strict=False)),
         series(CAPACITY, capacity, **FS),
-        series("active_ranks", f"{len(values)}x90", **FS),
+        series("active_ranks", f"{len(values) + silent}x90", **FS),
     )
 
 
@@ -119,6 +120,32 @@ CASES = (
         7,
         FS,
     ),
+    Case(
+        "imbalance across a fail-over, when nothing is told for a while",
+        IMBALANCE,
+        (
+            series("imbalance_factor_ratio", "0.5x3 stale", **FS),
+            series("imbalance_threshold_ratio", "0.075x3 stale", **FS),
+            series("imbalanced_epochs", "9x3 stale", **FS),
+            series("imbalance_factor_ratio", "_x5 0.5x20", **FS, instance="j"),
+            series("imbalance_threshold_ratio", "_x5 0.075x20", **FS, instance="j"),
+            series("imbalanced_epochs", "_x5 1+6x20", **FS, instance="j"),
+        ),
+        7,
+        FS,
+    ),
+    Case("a file system that is gone", IMBALANCE, uneven("0.5x10 stale", "9x10 stale"), 13, None),
+    Case(
+        "a full rank across a fail-over",
+        NEAR,
+        (
+            *loads("95x8 stale", "10x40", capacity="100x8 stale"),
+            series(LOAD, "_x10 95x40", **RANK0, instance="j"),
+            series(CAPACITY, "_x10 100x40", **FS, instance="j"),
+        ),
+        15,
+        RANK0,
+    ),
     Case("a full rank", NEAR, loads("95x40", "10x40"), 16, RANK0),
     Case("a busy rank", NEAR, loads("80x40", "10x40"), 30, None),
     Case("a full rank for a moment", NEAR, loads("10x10 100x4 10x30", "10x40"), 16, None),
@@ -145,6 +172,15 @@ CASES = (
         None,
     ),
     Case("every rank full", OVERLOAD, loads("95x40", "90x40"), 22, FS),
+    Case("every rank full that tells it", OVERLOAD, loads("95x40", "90x40", silent=1), 22, FS),
+    Case(
+        "every rank is full that tells it, and can do less",
+        OVERLOAD,
+        (*loads("40x40", "50x40", silent=1), SATURATED0, series("rank_saturated", "1x40", **RANK1)),
+        22,
+        FS,
+    ),
+    Case("a rank falls silent beside an idle one", OVERLOAD, loads("95x10 stale", "10x40"), 30, None),
     Case("one of two ranks full", OVERLOAD, loads("95x40", "10x40"), 30, None),
     Case(
         "every rank is full, and can do less",
@@ -211,6 +247,29 @@ CASES = (
     ),
     Case("a plan that waits for the cluster", STALLED, (series("plan_waiting", "1x40", **PLAN),), 11, PLAN),
     Case(
+        "a plan that waits across a fail-over",
+        STALLED,
+        (
+            series("plan_waiting", "1x5 stale", **PLAN),
+            series("plan_waiting", "_x7 1x40", **PLAN, instance="j"),
+        ),
+        11,
+        PLAN,
+    ),
+    Case(
+        "a plan without progress across a fail-over",
+        STALLED,
+        (
+            series("plan_state", "1x5 stale", **PLAN, state="running"),
+            series("plan_progress_ratio", "0.3x5 stale", **PLAN),
+            series("plan_state", "_x7 1x40", **PLAN, state="running", instance="j"),
+            series("plan_progress_ratio", "_x7 0.3x40", **PLAN, instance="j"),
+        ),
+        13,
+        PLAN,
+    ),
+    Case("a plan that is gone", STALLED, (series("plan_waiting", "1x20 stale", **PLAN),), 23, None),
+    Case(
         "a plan that is done",
         STALLED,
         (
@@ -233,6 +292,18 @@ CASES = (
         PLAN,
     ),
     Case(
+        "a plan rolled back, across a fail-over",
+        ROLLED,
+        (
+            series("plan_state", "1x5 stale", **PLAN, state="rolled-back"),
+            series("plan_end_timestamp_seconds", "0x5 stale", **PLAN),
+            series("plan_state", "_x7 1x40", **PLAN, state="rolled-back", instance="j"),
+            series("plan_end_timestamp_seconds", "_x7 0x40", **PLAN, instance="j"),
+        ),
+        7,
+        PLAN,
+    ),
+    Case(
         "a plan rolled back long ago",
         ROLLED,
         (
@@ -246,7 +317,36 @@ CASES = (
     Case("a fallback of long ago", FALLBACK, (series("policy_fallback", "0x5 1 0x40", **RANK0),), 30, None),
     Case("only standbys answer", DOWN, (series("active", "0x40"),), 6, {}),
     Case("nobody answers", DOWN, (series("up", "0x40", job="mds_partitioner"),), 6, {}),
+    Case(
+        "the module was disabled",
+        DOWN,
+        (
+            series("up", "0x40", job="mds_partitioner"),
+            series("ceph_mgr_module_status", "0x40", name="mds_partitioner"),
+        ),
+        30,
+        None,
+    ),
+    Case(
+        "it is enabled and nobody answers",
+        DOWN,
+        (ENABLED, series("up", "0x40", job="mds_partitioner")),
+        6,
+        {},
+    ),
     Case("the module is enabled and nothing is scraped", DOWN, (ENABLED,), 6, {}),
+    Case(
+        "another cluster's numbers are federated",
+        DOWN,
+        (
+            ENABLED,
+            series("active", "1x40"),
+            series("ceph_mgr_module_status", "1x40", name="mds_partitioner", cluster="other"),
+            series("active", "1x40", cluster="other"),
+        ),
+        30,
+        None,
+    ),
     Case(
         "the epochs stand still",
         DOWN,
@@ -284,6 +384,13 @@ CASES = (
     Case("the engine failed in a long epoch", ENGINE, (ENGINE_DEAD, failed("1x40"), EPOCH_15_MIN), 14, None),
     Case("and in the next", ENGINE, (ENGINE_DEAD, failed("1x14 2x20"), EPOCH_15_MIN), 21, {}),
     Case("the engine fails in each short epoch", ENGINE, (ENGINE_DEAD, failed("1+6x40"), EPOCH_10_S), 6, {}),
+    Case(
+        "the engine is dead across a fail-over",
+        ENGINE,
+        (series("engine_up", "0x3 stale"), series("engine_up", "_x5 0x40", instance="j")),
+        6,
+        {},
+    ),
     Case("the engine was restarted", ENGINE, (series("engine_up", "1x5 0x2 1x30"),), 10, None),
 )
 

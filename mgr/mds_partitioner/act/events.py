@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from typing import Optional
 
-from .run import ACTIVE, ROLLED_BACK, ROLLING_BACK, STOPPED, Run, progress
+from .run import ACTIVE, ROLLED_BACK, ROLLING_BACK, STOPPED, Head, Run, progress
 
 Progress = Callable[[str, str, float, Optional[str]], None]
 """Event id, message, 0 to 1; None while it is under way, else why it failed, or "" if it did not."""
@@ -21,11 +21,20 @@ def report(run: Run, fs: str, on_progress: Progress) -> None:
     """
     if run.plan.scheduled and run.heading() not in (ROLLING_BACK, ROLLED_BACK):
         return
-    state, memory, part = run.head.state, run.memory, progress(run)
-    if state not in ACTIVE and state == memory.reported:
+    head = run.head
+    if head.state not in ACTIVE and head.state == run.memory.reported:
         return
-    memory.reported = state
+    _tell(run, head, fs, on_progress)
+    after = run.head
+    # Whoever ended it meanwhile may have told that before, and this update has begun the event anew.
+    if head.state in ACTIVE and after.state not in ACTIVE:
+        _tell(run, after, fs, on_progress)
+
+
+def _tell(run: Run, head: Head, fs: str, on_progress: Progress) -> None:
+    state, part = head.state, progress(run)
+    run.memory.reported = state
     event = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run.plan.name}/{run.plan.created}"))
     message = f"mds_partitioner: plan '{run.plan.name}' on '{fs}' ({state})"
-    failed = f"stopped {run.head.why} when {part:.0%} of its steps had ended" if state == STOPPED else ""
+    failed = f"stopped {head.why} when {part:.0%} of its steps had ended" if state == STOPPED else ""
     on_progress(event, message, part, None if state in ACTIVE else failed)

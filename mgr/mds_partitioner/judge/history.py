@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ..model import RankSample
 
-SOON = 5.0  # s: while no rank has told what it serves, it is looked again after one report's time
+SOON = 5.0  # s: while some rank has not told what it serves, it is looked again after one report's time
 EPOCHS = 12  # kept: the forecast is fitted to them, and in them saturated ranks are looked for
 
 
@@ -15,11 +15,13 @@ class History:
     """Samples of one set of daemons on one set of ranks. Times are the monotonic clock's, s.
 
     An epoch has no rank's second report: where ranks are looked at more often than they report, it lasts
-    until one of them reports again.
+    until one of them reports again. It is looked at again for ranks that had not told what they serve: then
+    it is of the later reports, and the next one is due as before.
     """
 
     began: float = 0.0  # when the first of these daemons' samples was taken
-    taken: float = float("-inf")  # when the newest was
+    taken: float = float("-inf")  # when the newest epoch was
+    looked: float = float("-inf")  # when it was last
     epochs: tuple[tuple[RankSample, ...], ...] = ()  # oldest first; by rank
     heard: frozenset[int] = frozenset()  # ranks whose report is in no epoch before the newest
 
@@ -34,22 +36,27 @@ class History:
         :param daemons: rank and name of those that are active now
         :param epoch: s
         """
-        blind = not any(sample.rated for sample in self.latest)
-        wait = min(SOON, 0.9 * epoch) if blind else 0.9 * epoch
-        return now - self.taken >= wait or sorted(daemons) != _daemons(self.latest)
+        untold = not all(sample.rated for sample in self.latest)
+        again = untold and now - self.looked >= SOON
+        return again or now - self.taken >= 0.9 * epoch or sorted(daemons) != _daemons(self.latest)
 
-    def plus(self, samples: tuple[RankSample, ...], now: float) -> "History":
+    def plus(self, samples: tuple[RankSample, ...], now: float, epoch: float = 0.0) -> "History":
         """With an epoch more. When other daemons hold the ranks, or other ranks are active, it begins anew:
-        what one daemon served says nothing of the next."""
+        what one daemon served says nothing of the next.
+
+        :param epoch: s; what comes much earlier is the newest one, looked at again
+        """
         ordered = tuple(sorted(samples, key=lambda s: s.rank))
         if not self.epochs or _daemons(ordered) != _daemons(self.latest):
-            return History(now, now, (ordered,), frozenset(s.rank for s in ordered))
+            return History(now, now, now, (ordered,), frozenset(s.rank for s in ordered))
         new = frozenset(s.rank for s, before in zip(ordered, self.latest) if not s.again(before))
-        if new & self.heard:
-            epoch = tuple(s if s.rank in new else replace(s, quickest=0.0) for s in ordered)
-            return History(self.began, now, (*self.epochs, epoch)[-EPOCHS:], new)
-        epoch = tuple(s if s.rank in new else before for s, before in zip(ordered, self.latest))
-        return replace(self, taken=now, epochs=(*self.epochs[:-1], epoch), heard=self.heard | new)
+        again = now - self.taken < 0.9 * epoch
+        if new & self.heard and not again:
+            fresh = tuple(s if s.rank in new else replace(s, quickest=0.0) for s in ordered)
+            return History(self.began, now, now, (*self.epochs, fresh)[-EPOCHS:], new)
+        fresh = tuple(s if s.rank in new else before for s, before in zip(ordered, self.latest))
+        taken, epochs = self.taken if again else now, (*self.epochs[:-1], fresh)
+        return replace(self, taken=taken, looked=now, epochs=epochs, heard=self.heard | new)
 
     def series(self) -> Mapping[int, tuple[RankSample, ...]]:
         """One row a rank, oldest first, all of one length."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from ..act.run import Run, paused_by_guard, progress
 from ..clock import Now
 from ..errors import PartitionerError
 from ..judge.analysis import Analysis
+from ..judge.history import SOON
 from ..judge.judgement import Judgement
 from ..judge.verdict import Verdict
 from ..model import FsState, RankSample
@@ -41,19 +43,50 @@ FallenBack = Callable[[FsState], Optional[Collection[str]]]
 Scheduled = Callable[[FsState], Optional[SchedulerState]]  # None: it was never started
 
 
+@dataclass(frozen=True)
+class Untold:
+    """Active ranks of which it is not known what they serve. Times are the monotonic clock's, s."""
+
+    ranks: frozenset[tuple[str, str]] = frozenset()  # file system and daemon; "": nothing is known of any
+    since: float = 0.0  # when the last of these came to them
+
+    def after(self, samples: Sequence[FsSample], now: float) -> Untold:
+        """As it is after an epoch that began at ``now``."""
+        unknown = {(s.fs, rank.daemon) for s in samples for rank in s.ranks if rank.load is None}
+        ranks = frozenset(unknown | {(s.fs, "") for s in samples if not s.observed})
+        return Untold(ranks, self.since if ranks <= self.ranks else now)
+
+    def again(self, looked: float) -> float:
+        """When the newest epoch is looked at again for their sake: a report's time after it was last, then
+        twice as long each time, so that a rank that stays silent costs next to nothing.
+
+        :param looked: when it was last
+        """
+        return looked + max(SOON, looked - self.since) if self.ranks else math.inf
+
+
 @dataclass
 class Past:
-    """What the page shows of earlier epochs, one a file system."""
+    """What the page shows of earlier epochs, one a file system. An epoch counts once, as it was judged last.
+
+    :ivar before: what was counted before the newest epoch
+    """
 
     history: deque[Point] = field(default_factory=deque)
     uneven_epochs: int = 0
     away: int = 0  # epochs in a row without an active rank, or without some
     uneven_at: float | None = None  # when the last uneven epoch was, Unix, s
     analysis: AnalysisState | None = None  # the last that came to a judgement
+    before: tuple[int, int, float | None] = (0, 0, None)
+
+    def begin(self) -> None:
+        """An epoch more."""
+        self.before = self.uneven_epochs, self.away, self.uneven_at
 
     def miss(self, epochs: int) -> None:
         """No rank is active, or some are away. One that is replaced is away for some epochs; after ``epochs``
         in a row the file system was taken down, or is smaller for good, and is not uneven any more."""
+        self.uneven_epochs, self.away, self.uneven_at = self.before
         self.away += 1
         if self.away >= epochs:
             self.uneven_epochs, self.uneven_at = 0, None
@@ -66,6 +99,7 @@ class Past:
         :param whole: it is of all ranks: what is even without some of them may be uneven
         :param even: each rank has its share, by what it can do itself; the verdict takes all to be alike
         """
+        self.uneven_epochs, _, self.uneven_at = self.before
         uneven = verdict.uneven and not even
         if uneven or whole:
             self.away = 0

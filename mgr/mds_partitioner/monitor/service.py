@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Takes a snapshot once an epoch. Scrapes and pages read the newest one and never wait for the cluster.
 
-An epoch may last a day. How far plans are is known at any time, and told within TICK.
+An epoch may last a day. How far plans are is known at any time, and told within TICK. Where a rank has not
+told yet what it serves, as after a fail-over of the managers, the epoch is looked at again, and counts once.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .sampler import (
     FallenBack,
     Past,
     Scheduled,
+    Untold,
     analysis_state,
     failed,
     judged,
@@ -70,7 +72,8 @@ class Monitor:
         self._judgements = Timing()
         self._engine_problem = ""
         self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._pause)
-        self._began = float("-inf")  # the newest epoch, monotonic, s
+        self._began = self._looked = float("-inf")  # the newest epoch; the last look at it: monotonic, s
+        self._untold = Untold()
         self.snapshot = Snapshot()
 
     def begin(self) -> None:
@@ -88,9 +91,10 @@ class Monitor:
 
     def _run(self) -> float:
         now = time.monotonic()
-        if now - self._began > self._epoch() - LEAST:
-            self._began = now
-            self.epoch(now)
+        new = now - self._began > self._epoch() - LEAST
+        if new or now > self._untold.again(self._looked) - LEAST:
+            self._began, self._looked = now if new else self._began, now
+            self.epoch(now, again=not new)
             self._after_epoch()
         else:
             self._look_at_plans()
@@ -98,13 +102,18 @@ class Monitor:
 
     def _pause(self) -> float:
         """s, until something is due."""
-        return max(LEAST, min(TICK, self._began + self._epoch() - time.monotonic()))
+        due = min(self._began + self._epoch(), self._untold.again(self._looked))
+        return max(LEAST, min(TICK, due - time.monotonic()))
 
     def _epoch(self) -> float:
         return float(self._settings()[0].epoch)
 
-    def epoch(self, now: float) -> None:
-        """Take a snapshot. ``now``: monotonic, s."""
+    def epoch(self, now: float, *, again: bool = False) -> None:
+        """Take a snapshot.
+
+        :param now: monotonic, s
+        :param again: of the newest epoch, which counts as it is judged now
+        """
         started = time.monotonic()
         settings, ours = self._settings()
         known = self._host.file_systems()
@@ -113,13 +122,17 @@ class Monitor:
         self._host.forget_all_but(there)
         self._memories = {fs.fscid: self._memories.get(fs.fscid, Past()) for fs in known}
         self._engine_problem = ""
+        for memory in () if again else self._memories.values():
+            memory.begin()
         samples = tuple(self._sample(fs, ours, now) for fs in known)
+        self._untold = self._untold.after(samples, now)
+        failures = max(1, self.snapshot.engine_failures + (not again))
         self.snapshot = Snapshot(
             time=time.time(),
             epoch=float(settings.epoch),
             filesystems=samples,
             engine_problem=self._engine_problem,
-            engine_failures=self.snapshot.engine_failures + 1 if self._engine_problem else 0,
+            engine_failures=failures if self._engine_problem else 0,
             epochs=self.snapshot.epochs.plus(time.monotonic() - started),
             judgements=self._judgements,
             errors=self._errors.counts(),

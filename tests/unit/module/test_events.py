@@ -77,6 +77,26 @@ def test_a_tick_that_is_under_way_when_it_is_stopped_does_not_tell_it_again(
     assert [event[1] for event in told if event[3] is not None] == [message("stopped")]
 
 
+def test_none_is_left_open_when_a_stop_ends_it_while_the_mover_tells_how_far_it_is(manager: Manager) -> None:
+    """An update begins an event of which the end was told anew."""
+    partitioner, left = manager.partitioner, set[str]()
+    stops = [lambda: partitioner.stop(manager.fs)]
+
+    def tell(event: str, message: str, part: float, failed: object) -> None:
+        if failed is None and stops:
+            stops.pop()()
+        left.add(event)
+        if failed is not None:
+            left.remove(event)
+
+    partitioner._on_progress = tell
+    manager.cluster.lag = 10_000
+    manager.cluster.files |= {100: 1, 101: 1}
+    partitioner.start(manager.fs, "p")
+    manager.run(5)
+    assert (stops, left) == ([], set())
+
+
 def test_of_the_schedulers_plans_only_rollbacks_are_told(manager: Manager, told: list[Event]) -> None:
     manager.scheduling.start(manager.fs, ACT)
     manager.run(100)

@@ -21,7 +21,7 @@ from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import Unavailable, Unheard
 from mds_partitioner.judge.fullness import Fullness, fullness
-from mds_partitioner.judge.history import EPOCHS, History
+from mds_partitioner.judge.history import EPOCHS, SOON, History
 from mds_partitioner.judge.learned import Learned, learn
 from mds_partitioner.model import MdsInfo, RankSample
 from mds_partitioner.ranks import Ranks
@@ -131,6 +131,21 @@ def test_a_history_is_of_one_set_of_daemons_and_bounded(names: list[str]) -> Non
     assert list(history.series()) == [0, 1]
     assert history.taken == len(names) - 1
     assert names[int(history.began) :] == [names[-1]] * (len(names) - int(history.began))
+
+
+def test_a_look_for_ranks_that_had_not_told_takes_the_place_of_the_epoch() -> None:
+    """So a silent rank neither fills the history with looks nor puts off the next epoch."""
+    pair = [(0, "a"), (1, "b")]
+    both = tuple(replace(sample(r, n), reported=10.0 + r, rated=r == 0) for r, n in pair)
+    history = History().plus(both, 0.0, 3600.0)
+    assert not history.due(pair, SOON - 0.1, 3600.0) and history.due(pair, SOON, 3600.0)
+    later = tuple(replace(s, requests=9.0, reported=s.reported + 5.0, rated=True) for s in both)
+    history = history.plus(later, SOON, 3600.0)
+    assert [s.requests for s in history.latest] == [9.0, 9.0]
+    assert (len(history.epochs), history.taken) == (1, 0.0)
+    assert not history.due(pair, 600.0, 3600.0) and history.due(pair, 3240.0, 3600.0)
+    history = history.plus(tuple(replace(s, reported=3600.0) for s in later), 3600.0, 3600.0)
+    assert (len(history.epochs), history.taken) == (2, 3600.0)
 
 
 @pytest.mark.parametrize(("interval", "period"), [(1, 5), (2, 5), (5, 5), (5, 15), (10, 5), (3, 4)])

@@ -16,6 +16,7 @@ from mds_partitioner.act.run import DONE, PAUSED, ROLLED_BACK, ROLLING_BACK, RUN
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import BadOption, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
+from mds_partitioner.judge.history import SOON
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor import service
 from mds_partitioner.monitor.health import imbalanced
@@ -221,6 +222,90 @@ def test_an_epoch_begins_as_long_after_the_one_before_as_the_option_says(
         at.now += waited
         looks.append((monitor._run(), monitor.snapshot.epochs.count))
     assert looks == [(10.0, 1), (10.0, 2), (10.0, 2), (5.0, 2), (10.0, 3)]
+
+
+def test_a_long_epoch_in_which_no_rank_had_told_its_load_is_completed_when_they_tell_it(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a fail-over of the managers."""
+    at = Now()
+    monkeypatch.setattr(Options, "epoch", 3600)
+    monkeypatch.setattr(service, "time", at)
+    cluster.young = True
+    assert monitor._run() == SOON
+    assert [rank.load for rank in monitor.snapshot.filesystems[0].ranks] == [None] * 3
+    cluster.young, at.now = False, 10.0
+    assert monitor._run() == TICK
+    (sample,) = monitor.snapshot.filesystems
+    assert [rank.load for rank in sample.ranks] == [900, 10, 10]
+    assert sample.verdict is not None and sample.uneven_epochs == 1
+    looks = []
+    for at.now in (20.0, 3590.0, 3600.0):
+        monitor._run()
+        looks.append((monitor.snapshot.epochs.count, monitor.snapshot.filesystems[0].uneven_epochs))
+    assert looks == [(2, 1), (2, 1), (3, 2)]
+
+
+def test_an_epoch_just_after_an_mds_was_replaced_is_completed(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, counter = Now(), cluster.counter
+    monkeypatch.setattr(Options, "epoch", 3600)
+    monkeypatch.setattr(service, "time", at)
+    monitor._run()
+    cluster.rates["other"] = 10.0  # with it all is even
+    cluster.state = replace(FS, mds=(MdsInfo(0, "other", "up:active"), *FS.mds[1:]))
+    monkeypatch.setattr(
+        cluster, "counter", lambda mds, path: counter(mds, path)[-1 if mds == "other" else 0 :]
+    )
+    seen = []
+    for at.now in (3600.0, 3605.0, 3610.0, 7200.0):
+        monitor._run()
+        (sample,) = monitor.snapshot.filesystems
+        seen.append((sample.ranks[0].load, sample.uneven_epochs))
+        if at.now == 3605.0:
+            monkeypatch.setattr(cluster, "counter", counter)
+    assert seen == [(None, 1), (None, 1), (10.0, 0), (10.0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "looks"),
+    [
+        (10, [0, 5, 10, 20, 30, 40]),
+        (3600, [0, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 7200]),
+    ],
+)
+def test_a_rank_that_stays_silent_is_looked_for_ever_more_seldom(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, epoch: int, looks: list[int]
+) -> None:
+    at, counter, found = Now(), cluster.counter, []
+    monkeypatch.setattr(Options, "epoch", epoch)
+    monkeypatch.setattr(service, "time", at)
+    monkeypatch.setattr(
+        cluster, "counter", lambda mds, path: [(t - 100.0 * (mds == "m1"), v) for t, v in counter(mds, path)]
+    )
+    while at.now <= looks[-1]:
+        before = monitor.snapshot
+        pause = monitor._run()
+        found += [at.now] if monitor.snapshot.epochs != before.epochs else []
+        at.now += pause
+    assert found == looks
+    assert monitor.snapshot.filesystems[0].uneven_epochs == len([t for t in looks if t % epoch == 0])
+
+
+def test_an_epoch_that_is_looked_at_again_counts_once_when_the_engine_fails(
+    monitor: Monitor, cluster: Cluster, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, counter = Now(), cluster.counter
+    monkeypatch.setattr(Options, "epoch", 3600)
+    monkeypatch.setattr(service, "time", at)
+    monkeypatch.setattr(cluster, "counter", lambda mds, path: counter(mds, path)[mds == "m1" :])
+    engine.problem = Unavailable("no answer")
+    failures = []
+    for at.now in (0.0, 5.0, 10.0, 3600.0):
+        monitor._run()
+        failures.append(monitor.snapshot.engine_failures)
+    assert failures == [1, 1, 1, 2]
 
 
 def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, cluster: Cluster) -> None:
