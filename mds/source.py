@@ -101,8 +101,7 @@ class Source:
             return
         self.home.mkdir(parents=True, exist_ok=True)
         if not self._tarball():
-            with progress.step(f"source of {self.release.name}"):
-                root.run(self.home, build_root, _FETCH, [self.release.suite], progress, network=True)
+            self._fetch(build_root, progress)
         tarball = self._tarball()
         if tarball is None:
             raise LabError(f"Debian {self.release.suite} has no source of ceph")
@@ -116,6 +115,17 @@ class Source:
             git(unpacked, "commit", "-q", "-m", f"Ceph {self.version()}, as Debian has it")
             git(unpacked, "tag", BASE)
             unpacked.rename(self.tree)
+
+    def _fetch(self, build_root: Path, progress: Progress) -> None:
+        """Have the tarball; apt writes under its last name, so one is only here once apt has ended well."""
+        fetching = self.home / "fetching"
+        shutil.rmtree(fetching, ignore_errors=True)
+        fetching.mkdir()
+        with progress.step(f"source of {self.release.name}"):
+            root.run(fetching, build_root, _FETCH, [self.release.suite], progress, network=True)
+        for tarball in fetching.glob("ceph_*.orig.tar.*"):
+            tarball.rename(self.home / tarball.name)
+        shutil.rmtree(fetching)
 
     def version(self) -> str:
         """Ceph's, as upstream tags it."""
