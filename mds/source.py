@@ -68,13 +68,15 @@ def patches(release: str) -> list[Path]:
 
 def git(tree: Path, *arguments: str) -> str:
     """Run git in a repository; what it printed."""
+    # -C yields to what a hook tells git of the repository that it runs for: GIT_DIR, GIT_INDEX_FILE.
+    environment = {name: of for name, of in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         ["git", "-C", str(tree), "-c", "core.abbrev=10", *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **_NOBODY},
+        env={**environment, **_NOBODY},
     )
     if done.returncode:
         said = last_line(done.stderr or done.stdout)

@@ -120,6 +120,21 @@ def test_a_source_that_was_fetched_in_part_is_fetched_again(
     assert sorted(path.name for path in ceph.home.iterdir()) == ["ceph_20.2.2+ds.orig.tar.xz", "tree"]
 
 
+def test_the_repository_that_a_hook_of_git_runs_for_is_left_alone(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = checked_out("reef")
+    (mine.tree / "file").write_text("not committed")
+    before = [git(mine.tree, *what) for what in (("log",), ("status", "--short"), ("tag",))]
+    with monkeypatch.context() as hook:
+        hook.setenv("GIT_DIR", str(mine.tree / ".git"))
+        hook.setenv("GIT_INDEX_FILE", str(mine.tree / ".git/index"))
+        hook.setenv("GIT_WORK_TREE", str(mine.tree))
+        ceph = checked_out("tentacle", ("one", "line 3\n", "three\n"))
+        assert git(ceph.tree, "log", "--format=%s").split() == ["one", "source"]
+    assert [git(mine.tree, *what) for what in (("log",), ("status", "--short"), ("tag",))] == before
+
+
 def test_nothing_can_be_exported_before_it_is_checked_out() -> None:
     with pytest.raises(LabError, match="nothing is checked out"):
         series.export(releases.get("reef"))
