@@ -75,7 +75,7 @@ def times(lines: Sequence[Any]) -> list[float]:
 
 def test_a_cell_says_what_made_it_and_how_fast_the_machine_was(stage: Any) -> None:
     found = run(stage, settled=0.0)
-    assert found["digests"] == {"workload": provenance.digest("workload")}
+    assert found["digests"] == {part: provenance.digest(part) for part in ("workload", "balancers")}
     assert found["version"] == provenance.version()
     assert provenance.measured_at(found) is None
     assert found["reference"] == [[90.0, 7, 0.05], [105.0, 7, 0.05]]
