@@ -68,13 +68,15 @@ def patches(release: str) -> list[Path]:
 
 def git(tree: Path, *arguments: str) -> str:
     """Run git in a repository; what it printed."""
+    # -C yields to what a hook tells git of the repository that it runs for: GIT_DIR, GIT_INDEX_FILE.
+    environment = {name: of for name, of in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         ["git", "-C", str(tree), "-c", "core.abbrev=10", *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **_NOBODY},
+        env={**environment, **_NOBODY},
     )
     if done.returncode:
         said = last_line(done.stderr or done.stdout)
@@ -101,8 +103,7 @@ class Source:
             return
         self.home.mkdir(parents=True, exist_ok=True)
         if not self._tarball():
-            with progress.step(f"source of {self.release.name}"):
-                root.run(self.home, build_root, _FETCH, [self.release.suite], progress, network=True)
+            self._fetch(build_root, progress)
         tarball = self._tarball()
         if tarball is None:
             raise LabError(f"Debian {self.release.suite} has no source of ceph")
@@ -116,6 +117,17 @@ class Source:
             git(unpacked, "commit", "-q", "-m", f"Ceph {self.version()}, as Debian has it")
             git(unpacked, "tag", BASE)
             unpacked.rename(self.tree)
+
+    def _fetch(self, build_root: Path, progress: Progress) -> None:
+        """Have the tarball; apt writes under its last name, so one is only here once apt has ended well."""
+        fetching = self.home / "fetching"
+        shutil.rmtree(fetching, ignore_errors=True)
+        fetching.mkdir()
+        with progress.step(f"source of {self.release.name}"):
+            root.run(fetching, build_root, _FETCH, [self.release.suite], progress, network=True)
+        for tarball in fetching.glob("ceph_*.orig.tar.*"):
+            tarball.rename(self.home / tarball.name)
+        shutil.rmtree(fetching)
 
     def version(self) -> str:
         """Ceph's, as upstream tags it."""

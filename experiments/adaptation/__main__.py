@@ -8,7 +8,7 @@ more at each of four steps.
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -24,6 +24,7 @@ from experiments.common.cells.stage import Stage, until_working
 from experiments.common.figures import compare, figures, run_figures
 from experiments.common.measurement import exit_status
 from experiments.common.pictures import PICTURES
+from experiments.common.provenance import age
 from experiments.common.workloads.base import Workload
 from experiments.common.workloads.private import ZIPF
 from lab.clients.run import Line
@@ -106,26 +107,27 @@ def main(argv: Sequence[str]) -> int:
     def work() -> None:
         runs = range(1, args.runs + 1)
         for test in args.tests:
-            cells = [_cell(args, test, balancer, run) for run in runs for balancer in args.balancers]
-            _report(test, cells, args)
+            orders = [_order(args, test, balancer, run) for run in runs for balancer in args.balancers]
+            for order in store.left(args.out, orders):
+                store.save(args.out, _measured(order, ranks_added if test == "ranks" else clients_added))
+            _report(test, [store.load_of(args.out, order) for order in orders], args)
 
     return exit_status("experiments.adaptation", work, "finished cells are kept, and not run again")
 
 
-def _cell(args: argparse.Namespace, test: str, balancer: str, run: int) -> dict[str, Any]:
+def _order(args: argparse.Namespace, test: str, balancer: str, run: int) -> Order:
     workload, ranks, standby = TESTS[test]
     cluster = Cluster(workload, args.release, ranks, args.mds_cpu, BALANCERS[balancer].hook, standby)
-    order = Order(cluster, balancer, run, args.seconds)
-    if not store.path_of(args.out, order.key).exists():
-        phases = (ranks_added if test == "ranks" else clients_added)(args.seconds)
-        # Ranks are not taken away again: every cell has a cluster of its own.
-        with Stage(cluster, analyze=False, progress=ConsoleProgress()) as stage:
-            try:
-                cell = measure(stage, order, phases)
-            except ResetError as e:
-                cell = e.cell
-        store.save(args.out, cell)
-    return store.load(args.out, order.key)
+    return Order(cluster, balancer, run, args.seconds)
+
+
+def _measured(order: Order, added: Callable[[float], Phases]) -> dict[str, Any]:
+    """Ranks are not taken away again: every cell has a cluster of its own."""
+    with Stage(order.cluster, analyze=False, progress=ConsoleProgress()) as stage:
+        try:
+            return measure(stage, order, added(order.seconds))
+        except ResetError as e:
+            return e.cell
 
 
 def _report(test: str, cells: Sequence[dict[str, Any]], args: argparse.Namespace) -> None:
@@ -137,7 +139,8 @@ def _report(test: str, cells: Sequence[dict[str, Any]], args: argparse.Namespace
         means = (figures.within(factor, span) for span in cell["spans"].values())
         shown = (f"{sum(values) / len(values):.3f}" if values else "-" for values in means)
         lines += [[f"{name}, op/s", *run_figures.throughputs(cell)], [f"{name}, mean IF", *shown]]
-    text = compare.table(["", *spans], lines) + "\n"
+    notes = filter(None, [age(cells), store.mixed(cells)])
+    text = "\n\n".join([compare.table(["", *spans], lines), *notes]) + "\n"
     (args.out / f"dynamic-{test}.md").write_text(text)
     marks = [span[0] - next(iter(spans.values()))[0] for span in spans.values()]
     PICTURES.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ from experiments.common import provenance
 from experiments.common.balancers import pinning
 from experiments.common.balancers.balancers import BALANCERS, scheduler_off
 from experiments.common.balancers.setting import FS, Setting
+from experiments.common.cells.order import rotated
 from experiments.common.cells.sampling import Sampling
 from experiments.common.cells.stage import until_working
 from experiments.common.measurement import about, exit_status, save
@@ -31,7 +32,7 @@ from lab.clients.spec import ClientSpec, LoadSpec
 from lab.errors import LabError
 from lab.waiting import until
 
-OUT = Path("docs/results/churn.json")
+OUT = Path("out/churn.json")
 SUBVOLUMES = ("a", "b")
 CLIENTS = 4  # of each subvolume
 WORKERS = 4
@@ -121,7 +122,7 @@ def fullest_part(samples: Sequence[Mapping[str, Any]]) -> float:
 def run(way: str, release: str, ranks: int, quota: int, seconds: float) -> dict[str, Any]:
     """One cluster, one way; operations a second from the moment that balancing began."""
     lines: list[Line] = []
-    made_by = provenance.made_by(("workload", *_PARTS.get(way, ())))
+    made_by = provenance.made_by(("workload", "balancers", *_PARTS.get(way, ())))
     with Lab.up(name=f"churn-{os.getpid()}", release=release, mds=ranks, mgr=1) as lab:
         module.enable(lab, pinning.OPTIONS)
         spec = load(lab.make_subvolumes(SUBVOLUMES))
@@ -160,15 +161,20 @@ def rate(lines: Sequence[Line], begin: float, end: float) -> float:
 
 
 def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Medians of each way, and the ratio of each run to that of the built-in balancer in its block."""
-    of = {way: [r for r in runs if r["way"] == way] for way in WAYS}
+    """Medians of each way, and the ratio of each run to that of the built-in balancer in its block.
+
+    A block that was interrupted may have no such run: nothing of it is compared.
+    """
+    of = {way: {r["block"]: r for r in runs if r["way"] == way} for way in WAYS}
+    base = of["builtin"]
 
     def ratios(way: str, what: str) -> list[float]:
-        return [round(r[what] / b[what], 2) for r, b in zip(of[way], of["builtin"], strict=False)]
+        return [round(of[way][n][what] / base[n][what], 2) for n in sorted(of[way].keys() & base.keys())]
 
-    others = [way for way in WAYS if way != "builtin" and of[way] and of["builtin"]]
+    others = [way for way in WAYS if way != "builtin" and of[way].keys() & base.keys()]
+    medians = {way: statistics.median(r["ops"] for r in of[way].values()) for way in WAYS if of[way]}
     return {
-        "median_ops": {way: statistics.median(r["ops"] for r in rows) for way, rows in of.items() if rows},
+        "median_ops": medians,
         "ratios": {way: ratios(way, "ops") for way in others},
         "ratios_last": {way: ratios(way, "ops_last") for way in others},
     }
@@ -190,15 +196,38 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _measure(args: argparse.Namespace, argv: Sequence[str]) -> None:
-    head = about("experiments.churn", argv, release=args.release, ranks=args.ranks, mds_cpu=args.mds_cpu)
-    earlier = json.loads(args.out.read_text())["runs"] if args.more and args.out.exists() else []
-    runs: list[dict[str, Any]] = list(earlier)
-    for block in range(args.blocks):
-        first = block % len(args.ways)
-        for way in (*args.ways[first:], *args.ways[:first]):
-            runs.append(run(way, args.release, args.ranks, args.mds_cpu, args.seconds))
+    of = _of(args)
+    runs = _earlier(args.out, of, more=args.more)
+    head = about("experiments.churn", argv, **of)
+    last = max((one["block"] for one in runs), default=0)
+    for block in range(last + 1, last + 1 + args.blocks):
+        for way in rotated(args.ways, block):
+            found = run(way, args.release, args.ranks, args.mds_cpu, args.seconds)
+            runs.append({**found, "block": block})
             print(json.dumps(runs[-1]), flush=True)
-            save(args.out, {**head, "seconds": args.seconds, **summary(runs), "runs": runs})
+            save(args.out, {**head, **summary(runs), "runs": runs})
+
+
+def _of(args: argparse.Namespace) -> dict[str, Any]:
+    """What all runs of a result have in common."""
+    return {name: vars(args)[name] for name in ("release", "ranks", "mds_cpu", "seconds")}
+
+
+def _earlier(out: Path, of: Mapping[str, Any], *, more: bool) -> list[dict[str, Any]]:
+    """The runs that are added to. :raises LabError: they are of something else, or would be written over"""
+    if not out.exists():
+        return []
+    if not more:
+        raise LabError(f"{out} is there already: add to it with --more, or give another --out")
+    result: dict[str, Any] = json.loads(out.read_text())
+    other = [
+        f"{name} {result.get(name)}, not {value}" for name, value in of.items() if result.get(name) != value
+    ]
+    if any("block" not in one for one in result["runs"]):
+        other.append("runs that do not tell their block")
+    if other:
+        raise LabError(f"{out} has {', '.join(other)}: give another --out")
+    return list(result["runs"])
 
 
 if __name__ == "__main__":

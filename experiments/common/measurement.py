@@ -46,6 +46,8 @@ def about(module: str, argv: Sequence[str], **more: Any) -> dict[str, Any]:
 
 
 def save(path: Path, result: Mapping[str, Any]) -> None:
-    """Write a result; its folder is made."""
+    """Write a result, whole or not at all, as the one before may be all there is; its folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(json.dumps(result, indent=1) + "\n")
+    part.replace(path)

@@ -18,6 +18,7 @@ _DECIDES = (
 )
 PARTS: Mapping[str, tuple[str, ...]] = {
     "workload": ("lab/clients", "experiments/common/workloads"),
+    "balancers": ("experiments/common/balancers",),
     "demo": ("lab/clients", "demo/scene.py"),
     "policy": ("mantle", f"{_MODULE}/policy", f"{_MODULE}/ranks.py"),
     "planner": (*_DECIDES, f"{_MODULE}/analyzer.py"),

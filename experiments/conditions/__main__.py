@@ -64,10 +64,6 @@ def _head(args: argparse.Namespace) -> str:
     return f"{ranks}, Ceph {args.release}, {args.seconds:.0f} s, {args.condition}{settled}"
 
 
-def _missing(wanted: Sequence[Order], out: Path) -> list[Order]:
-    return [order for order in wanted if not store.path_of(out, order.key).exists()]
-
-
 def main(argv: Sequence[str]) -> int:
     """Measure what is missing, then report; the exit status."""
     parser = program("experiments.conditions", __doc__)
@@ -104,13 +100,14 @@ def main(argv: Sequence[str]) -> int:
 
     def work() -> None:
         wanted = orders(args)
-        print(left(_missing(wanted, args.out)), flush=True)
+        print(left(store.missing(args.out, wanted)), flush=True)
         failures = [] if args.report_only else runner.run(wanted, args.out)
-        missing = _missing(wanted, args.out)
-        cells = [store.load(args.out, order.key) for order in wanted if order not in missing]
-        tables = [report(cells), beside(cells, args.workloads, args.balancers), age(cells)]
+        missing = store.missing(args.out, wanted)
+        cells = [store.load_of(args.out, order) for order in wanted if order not in missing]
+        tables = [report(cells), beside(cells, args.workloads, args.balancers)]
+        notes = [age(cells), store.mixed(cells)]
         args.out.mkdir(parents=True, exist_ok=True)
-        shown = [_head(args), "Medians of the blocks.", *filter(None, tables), f"{left(missing)}."]
+        shown = [_head(args), "Medians of the blocks.", *filter(None, [*tables, *notes]), f"{left(missing)}."]
         text = "\n\n".join(shown)
         name = args.report or args.condition
         (args.out / f"{name}.md").write_text(f"{text}\n")

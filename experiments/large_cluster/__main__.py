@@ -8,6 +8,7 @@ an older one run in turns on one cluster, with the same capacity.
 """
 
 import argparse
+import hashlib
 import json
 import statistics
 import sys
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.common import provenance
 from experiments.common.balancers.setting import FS
 from experiments.common.balancers.subtrees import PIN, Pin, path_of, put, settled
 from experiments.common.cells.cell import Phases, measure
@@ -24,6 +26,7 @@ from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.sampling import Sampling
 from experiments.common.cells.stage import Stage, until_working
 from experiments.common.figures import figures
+from experiments.common.figures.limits import limits
 from experiments.common.measurement import about, exit_status, save
 from experiments.common.workloads.base import SEED, UNCACHED, Workload, home_of
 from lab import releases
@@ -34,7 +37,7 @@ from lab.errors import LabError
 from lab.progress import ConsoleProgress
 from lab.sandbox import checkout
 
-OUT = Path("docs/results/large.json")
+OUT = Path("out/large.json")
 NOW = checkout() / "mantle/lunule.lua"
 HOT = ("hot0", "hot1")
 PART = 0.66  # of a rank's capacity that each is asked for: the full one of ten is then at 1.44 times the mean
@@ -214,9 +217,18 @@ def table(result: Mapping[str, Any]) -> str:
 
     for version in ("old", "now"):
         rows = [r for r in result["runs"] if r["version"] == version]
-        lines += [line(f"{version}, run {r['run']}", [r[n] for n in FIGURES]) for r in rows]
-        lines.append(line(f"{version}, median", [_median([r[n] for r in rows]) for n in FIGURES]))
+        good = [r for r in rows if _counts(r)]
+        for r in rows:
+            told = "" if _counts(r) else ", does not count"
+            lines.append(line(f"{version}, run {r['run']}{told}", [r[n] for n in FIGURES]))
+        medians = line(f"{version}, median", [_median([r[n] for r in good]) for n in FIGURES])
+        lines.append(medians if good else f"| {version}, median |" + " none counts |" * len(FIGURES))
     return "\n".join(lines) + "\n"
+
+
+def _counts(run: Mapping[str, Any]) -> bool:
+    """Older runs do not tell."""
+    return bool(run.get("counts", True))
 
 
 def _median(values: Sequence[float | None]) -> float | None:
@@ -239,12 +251,36 @@ def main(argv: Sequence[str]) -> int:
     return exit_status("experiments.large_cluster", lambda: _measure(args, argv))
 
 
+def _of(args: argparse.Namespace, old: str) -> dict[str, Any]:
+    """What runs have in common that are set beside each other."""
+    return {
+        **{name: vars(args)[name] for name in ("release", "ranks", "mds_cpu", "seconds")},
+        "part": PART,
+        "old": hashlib.sha256(old.encode()).hexdigest()[:16],
+        **provenance.made_by(("workload", "balancers", "policy"))["digests"],
+    }
+
+
+def _earlier(out: Path, of: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The runs that are gone on with. :raises LabError: one is of something else, or does not tell"""
+    runs: list[dict[str, Any]] = json.loads(out.read_text())["runs"] if out.exists() else []
+    for run in runs:
+        name, kept = f"{run['version']}, run {run['run']}", run.get("of")
+        if kept is None:
+            raise LabError(f"{out}: {name} does not say what it is of: give another --out")
+        other = [f"{key} {kept.get(key)}, not {of[key]}" for key in of if kept.get(key) != of[key]]
+        if other:
+            raise LabError(f"{out}: {name} is of {', '.join(other)}: give another --out")
+    return runs
+
+
 def _measure(args: argparse.Namespace, argv: Sequence[str]) -> None:
     result = about(
         "experiments.large_cluster", argv, release=args.release, ranks=args.ranks, mds_cpu=args.mds_cpu
     )
-    result["runs"] = json.loads(args.out.read_text())["runs"] if args.out.exists() else []
     texts = {"old": args.old.read_text(), "now": NOW.read_text()}
+    of = _of(args, texts["old"])
+    result["runs"] = _earlier(args.out, of)
     done = {(r["version"], r["run"]) for r in result["runs"]}
     wanted = [(v, n) for n in range(1, args.runs + 1) for v in texts if (v, n) not in done]
     if wanted:
@@ -255,7 +291,8 @@ def _measure(args: argparse.Namespace, argv: Sequence[str]) -> None:
             for version, run in wanted:
                 phases = _phases(busy, texts[version], f"large-{version}-{run}", args.seconds)
                 cell = measure(stage, Order(cluster, "none", run, args.seconds), phases)
-                result["runs"].append(row(cell | {"balancer": version}))
+                found = row(cell | {"balancer": version}) | {"counts": limits(cell).counts, "of": of}
+                result["runs"].append(found | {"commit": cell["version"], "date": cell["date"]})
                 save(args.out, result)
                 args.out.with_suffix(".md").write_text(table(result))
     print(table(result))

@@ -40,9 +40,7 @@ def _workload(cells: list[dict[str, Any]], out: Path, pictures: Path) -> None:
     title = f"{first['workload']}: {_about(first)}{' with the hook' if _hooked(cells) else ''}"
     hook = "-hook" if _hooked(cells) else ""
     name = f"{first['workload']}-{first['release']}{hook}"
-    notes = [age(cells)]
-    if len({cell.get("protocol", 1) for cell in cells}) > 1:
-        notes.append("Not comparable: the cells are of several protocols (experiments/common/cells/cell.py).")
+    notes = [age(cells), store.mixed(cells)]
     about = f"{title}.\nMedian (lowest to highest) of the runs that count."
     text = "\n\n".join([about, summary.table(cells), *filter(None, notes)]) + "\n"
     (out / f"{name}.md").write_text(text)

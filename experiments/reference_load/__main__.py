@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
         failures = runner.run(orders, args.out)
         if failures:
             raise LabError("; ".join(failures))
-        correction = fitted([store.load(args.out, order.key) for order in orders])
+        correction = fitted([store.load_of(args.out, order) for order in orders])
         save(checkout() / RESULT, {**head, "said": str(correction), "correction": asdict(correction)})
         print(correction)
 

@@ -4,7 +4,7 @@
 On one lab the load is on rank 0 of four, synchronous clients of several numbers come and go,
 and the module's samples of each epoch are kept. Each setting is judged by the engine as by a manager that has
 just started: from its own epochs alone. The control is half of the capacity so found, at random times.
-What is in the result already is not run again.
+What is in the result already is not run again; each cell tells of its own making.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from experiments.common.measurement import about, exit_status, save
 from lab import module, releases
 from lab.api import Lab
 from lab.clients.spec import ClientSpec, LoadSpec
+from lab.errors import LabError
 from lab.waiting import until
 
 OUT = Path("docs/results/saturation.json")
@@ -52,11 +53,13 @@ class Setting:
     run: int
     clients: int
     rate: float | None = None
+    release: str = releases.DEFAULT
 
     @property
     def key(self) -> str:
         """Its name in the result."""
-        return f"{self.quota} %, run {self.run}, {'half' if self.rate else self.clients}"
+        load = "half" if self.rate else self.clients
+        return f"{self.release}, {self.quota} %, run {self.run}, {load}"
 
     def load(self, path: str) -> LoadSpec:
         """Mounts with directories of their own."""
@@ -151,8 +154,8 @@ def judged(played: Answer) -> Answer:
     epochs = played["epochs"]
     verdict, said = engine_judge(epochs[:WITHIN]), epochs[-1]
     return {
-        "key": Setting(**played["setting"]).key,
         **played,
+        "key": Setting(**played["setting"]).key,
         "recognised": recognised(epochs),
         "capacity": verdict["capacity"]["value"],
         "most": most(epochs),
@@ -160,10 +163,10 @@ def judged(played: Answer) -> Answer:
     }
 
 
-def settings(quotas: Sequence[int], runs: int) -> list[Setting]:
+def settings(release: str, quotas: Sequence[int], runs: int) -> list[Setting]:
     """All of them, the fullest of each quota first; a control's rate is found when it is due."""
     return [
-        Setting(quota, number, count, rate)
+        Setting(quota, number, count, rate, release)
         for number, quota in itertools.product(range(1, runs + 1), quotas)
         for count, rate in [
             *((count, None) for count in sorted(CLIENTS, reverse=True)),
@@ -181,15 +184,17 @@ def half(control: Setting, cells: Sequence[Answer]) -> Setting:
     return replace(control, rate=capacity * sum(c["op/s"] for c in taught) / served / 2)
 
 
-def run(lab: Lab, missing: Sequence[Setting], cells: list[Answer], kept: Callable[[], None]) -> None:
-    """Play what is missing, and add it to the cells."""
+def run(
+    lab: Lab, missing: Sequence[Setting], cells: list[Answer], head: Answer, kept: Callable[[], None]
+) -> None:
+    """Play what is missing, and add it to the cells, with what tells of its making."""
     module.enable(lab, {"epoch": str(EPOCH_S)})
     path = lab.make_subvolumes(["a"])["a"]
     lab.prepare(LoadSpec((ClientSpec("p", path, workers=16, dirs=2 * MANY, files=60),)))
     for setting in missing:
         epochs = CONTROL_EPOCHS if setting.rate else WITHIN + MORE
         cell = judged(play(lab, path, half(setting, cells) if setting.rate else setting, epochs))
-        cells.append(cell)
+        cells.append({**cell, "about": head})
         kept()
         print(cell["key"], cell["recognised"], cell["capacity"], round(cell["most"]), flush=True)
 
@@ -198,8 +203,8 @@ def rows(result: Answer) -> list[Answer]:
     """One row a setting: recognised at which epoch, C and the most that was served at that quota and run."""
     cells = result["cells"]
 
-    def of_run(cell: Answer) -> tuple[int, int]:
-        return cell["setting"]["quota"], cell["setting"]["run"]
+    def of_run(cell: Answer) -> tuple[str, int, int]:
+        return cell["setting"]["release"], cell["setting"]["quota"], cell["setting"]["run"]
 
     highest = {of_run(c): max(d["most"] for d in cells if of_run(d) == of_run(c)) for c in cells}
     return [
@@ -227,10 +232,12 @@ def text(result: Answer) -> str:
     close = sum(r["part"] is not None and abs(r["part"] - 1) <= CLOSE for r in loads)
     never = sum(r["recognised"] is None for r in controls)
     then = sum(not r["told"] for r in controls)
+    made = (cell.get("about", result) for cell in result["cells"])
+    commands = dict.fromkeys(f"`{of['command']}`, {of['date']}, {of['ceph']}" for of in made)
     lines = [
         "# Is a full rank recognised, however few its clients?",
         "",
-        f"`{result['command']}`, {result['date']}, {result['ceph']}",
+        ";\n".join(commands),
         "",
         f"- full within {WITHIN} epochs of {EPOCH_S} s: {seen} of {len(loads)}",
         f"- capacity within {CLOSE:.0%} of the most: {close} of {len(loads)}",
@@ -242,7 +249,7 @@ def text(result: Answer) -> str:
         "most under any load at that quota and run: with more requests at once an MDS wakes up less often",
         "for each, and serves more. Requests/s.",
         "",
-        "| quota, run, clients | full at epoch | C | most | C / most | C / most of any |",
+        "| release, quota, run, clients | full at epoch | C | most | C / most | C / most of any |",
         "|---|---|---|---|---|---|",
     ]
     for row in table:
@@ -257,22 +264,41 @@ def text(result: Answer) -> str:
     return "\n".join(lines) + "\n"
 
 
+def earlier(out: Path) -> list[Answer]:
+    """The cells of a result, judged again: the engine may be another one than when they were played.
+
+    An older result tells the release of all of them, at its head.
+    """
+    if not out.exists():
+        return []
+    result = json.loads(out.read_text())
+    return [
+        judged({**cell, "setting": {"release": result["ceph"], **cell["setting"]}})
+        for cell in result["cells"]
+    ]
+
+
 def measure(args: argparse.Namespace, argv: Sequence[str]) -> None:
-    """Run what the result does not have yet."""
-    # Judged again: the engine may be another one than when they were played.
-    cells = [judged(c) for c in json.loads(args.out.read_text())["cells"]] if args.out.exists() else []
+    """Run what the result does not have yet; one that has all is left as it is."""
+    cells = earlier(args.out)
     done = {cell["key"] for cell in cells}
-    missing = [setting for setting in settings(args.quotas, args.runs) if setting.key not in done]
-    result: Answer = {**about("experiments.saturation", argv, ceph=args.release), "cells": cells}
+    missing = [one for one in settings(args.release, args.quotas, args.runs) if one.key not in done]
+    if not missing:
+        print(f"{args.out} has all of it: to measure anew, give another --out")
+        return
+    unknown = [cell["key"] for cell in cells if "about" not in cell]
+    if unknown:
+        told = f"{len(unknown)} cells do not say by what they were made, {unknown[0]} for one"
+        raise LabError(f"{args.out}: {told}: give another --out")
+    head = about("experiments.saturation", argv, ceph=args.release)
+    result: Answer = {**head, "cells": cells}
 
     def kept() -> None:
         save(args.out, result)
         args.out.with_suffix(".md").write_text(text(result))
 
-    if missing:
-        with Lab.up(name=f"saturation-{os.getpid()}", release=args.release, mds=RANKS, mgr=1) as lab:
-            run(lab, missing, cells, kept)
-    kept()
+    with Lab.up(name=f"saturation-{os.getpid()}", release=args.release, mds=RANKS, mgr=1) as lab:
+        run(lab, missing, cells, head, kept)
 
 
 def main(argv: Sequence[str]) -> int:

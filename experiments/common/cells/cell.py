@@ -11,7 +11,7 @@ from experiments.common import provenance
 from experiments.common.balancers.balancers import BALANCERS, decided
 from experiments.common.balancers.subtrees import Pin
 from experiments.common.cells.cpu import CpuSampling
-from experiments.common.cells.order import Order
+from experiments.common.cells.order import PROTOCOL, Order
 from experiments.common.cells.sampling import Reference, Sampling
 from experiments.common.cells.stage import Stage, until_working
 from lab.clients.latency_histogram import merged
@@ -19,8 +19,6 @@ from lab.clients.run import ClientRun, Line
 from lab.errors import LabError
 from lab.progress import Progress
 
-# 1: the balancer was switched on while clients worked; 2: before they begin; 3: a reference load is beside.
-PROTOCOL = 3
 _POLL_S = 0.2
 
 
@@ -42,7 +40,7 @@ def measure(stage: Stage, order: Order, phases: Phases | None = None) -> dict[st
     phases: what the clients do instead of the workload's own phases.
     """
     began_load = os.getloadavg()
-    made_by = provenance.made_by(("workload", *BALANCERS[order.balancer].parts))
+    made_by = provenance.made_by(("workload", "balancers", *BALANCERS[order.balancer].parts))
     targets = stage.export_targets()
     pins, took = _switch_on(stage, order)
     lines: list[Line] = []

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from experiments.common.workloads.base import Workload
 
+# 1: the balancer was switched on while clients worked; 2: before they begin; 3: a reference load is beside.
+PROTOCOL = 3
+
 
 @dataclass(frozen=True)
 class Cluster:

@@ -16,8 +16,11 @@ from lab.progress import ConsoleProgress
 
 
 def run(orders: Sequence[Order], out: Path) -> list[str]:
-    """Measure what is missing, in this order; sentences about what failed."""
-    missing = [order for order in orders if not store.path_of(out, order.key).exists()]
+    """Measure what is missing, in this order; sentences about what failed.
+
+    :raises LabError: what there is was measured otherwise
+    """
+    missing = store.left(out, orders)
     runner = _Runner(out, len(missing))
     for _, group in groupby(missing, key=lambda order: order.cluster):
         cells = list(group)

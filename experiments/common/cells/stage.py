@@ -152,7 +152,8 @@ def until_working(lines: list[Line], names: set[str]) -> None:
     """Return when every client has said that it did something."""
 
     def working() -> bool:
-        return not {line["client"] for line in list(lines) if line.get("ops")} < names
+        # Lines may be of clients that worked before, too.
+        return names <= {line["client"] for line in list(lines) if line.get("ops")}
 
     until(working, WORKING_S, "every client works")
 

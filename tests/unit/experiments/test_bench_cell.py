@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a cell keeps, and of which time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +11,7 @@ import pytest
 
 from experiments.common import provenance
 from experiments.common.cells import cell as cells
+from experiments.common.cells import stage as stages
 from experiments.common.cells import store
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.sampling import Reference
@@ -74,7 +75,7 @@ def times(lines: Sequence[Any]) -> list[float]:
 
 def test_a_cell_says_what_made_it_and_how_fast_the_machine_was(stage: Any) -> None:
     found = run(stage, settled=0.0)
-    assert found["digests"] == {"workload": provenance.digest("workload")}
+    assert found["digests"] == {part: provenance.digest(part) for part in ("workload", "balancers")}
     assert found["version"] == provenance.version()
     assert provenance.measured_at(found) is None
     assert found["reference"] == [[90.0, 7, 0.05], [105.0, 7, 0.05]]
@@ -119,6 +120,22 @@ def test_a_run_begins_with_its_first_client_or_when_it_is_settled(
     lines: list[Any] = []
     assert cells.run_phase(stage, order, "run", lines) == (earliest, 100.0)
     assert len(lines) == 2
+
+
+def test_clients_that_worked_before_do_not_hide_one_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [{"client": f"c{k}", "ops": 3} for k in range(3)]
+    asked: list[bool] = []
+
+    def until(working: Callable[[], bool], *_: object) -> None:
+        asked.append(working())
+        lines.append({"client": "c3", "ops": 0})
+        asked.append(working())
+        lines.append({"client": "c3", "ops": 1})
+        asked.append(working())
+
+    monkeypatch.setattr(stages, "until", until)
+    stages.until_working(lines, {"c3"})
+    assert asked == [False, False, True]
 
 
 def test_without_cgroups_there_is_no_reference_load() -> None:

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What `experiments.large_cluster` makes of a run's samples."""
 
+import argparse
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.common.cells.order import Order
+from experiments.large_cluster import __main__ as large
 from experiments.large_cluster.__main__ import Reading, row, table
+from lab.errors import LabError
 
 BEFORE_S, SECONDS = 25, 130
 
@@ -62,3 +68,91 @@ def test_only_the_hot_clients_ask_for_all_they_can() -> None:
         "hot0": None,
         "hot1": None,
     }
+
+
+class FakeStage:
+    """A cluster of ten."""
+
+    def __init__(self, cluster: Any, **_: object) -> None:
+        self.cluster, self.capacity = cluster, 300.0
+
+    def __enter__(self) -> "FakeStage":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def cpu(mds: float) -> list[dict[str, Any]]:
+    """Two cores of which the busiest MDS has a part of its quota of 5 %."""
+    times = range(-BEFORE_S - 10, SECONDS + 1, 2)
+    return [{"t": float(t), "busy": 0.5 * t, "used": {"mds.a": 0.05 * mds * t}} for t in times]
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Which version was run when; in the second run no MDS was full."""
+    done: list[tuple[str, int]] = []
+
+    def phases(workload: Any, text: str, key: str, seconds: float) -> str:
+        return key.split("-")[1]
+
+    def measure(stage: Any, order: Order, version: str) -> dict[str, Any]:
+        done.append((version, order.run))
+        found = cell(even_from=40, version=version) | {"run": order.run, "mds_cpu": 5, "cpus": 2}
+        return found | {"cpu": cpu(0.5 if order.run == 2 else 1.0), "version": "abc", "date": "today"}
+
+    monkeypatch.setattr(large, "Stage", FakeStage)
+    monkeypatch.setattr(large, "requests_an_operation", lambda stage: 1.2)
+    monkeypatch.setattr(large, "_phases", phases)
+    monkeypatch.setattr(large, "measure", measure)
+    return done
+
+
+def arguments(tmp_path: Path, **more: Any) -> argparse.Namespace:
+    old = tmp_path / "old.lua"
+    old.write_text("return 1")
+    of = {"release": "tentacle", "ranks": 10, "mds_cpu": 5, "seconds": 130.0, "runs": 2}
+    return argparse.Namespace(**{**of, "old": old, "out": tmp_path / "large.json", **more})
+
+
+def test_runs_of_something_else_are_not_gone_on_with(tmp_path: Path, measured: list[tuple[str, int]]) -> None:
+    args = arguments(tmp_path, mds_cpu=9)
+    large._measure(args, [])
+    assert measured == [("old", 1), ("now", 1), ("old", 2), ("now", 2)]
+    before = args.out.read_bytes()
+    with pytest.raises(LabError, match=r"large.json: old, run 1 is of mds_cpu 9, not 5: give another --out"):
+        large._measure(arguments(tmp_path, runs=3), [])
+    with pytest.raises(LabError, match=r"is of seconds 130.0, not 60.0, old \w+, not \w+: give another"):
+        args.old.write_text("return 2")
+        large._measure(argparse.Namespace(**{**vars(args), "runs": 3, "seconds": 60.0}), [])
+    assert args.out.read_bytes() == before and len(measured) == 4
+
+
+def test_runs_that_do_not_say_what_they_are_of_are_not_gone_on_with(
+    tmp_path: Path, measured: list[tuple[str, int]]
+) -> None:
+    args = arguments(tmp_path, runs=3)
+    args.out.write_text(Path("docs/results/large.json").read_text())
+    with pytest.raises(LabError, match=r"old, run 1 does not say what it is of: give another --out"):
+        large._measure(args, [])
+    assert not measured
+
+
+def test_what_there_is_of_the_same_is_not_run_again(tmp_path: Path, measured: list[tuple[str, int]]) -> None:
+    large._measure(arguments(tmp_path, runs=1), [])
+    large._measure(arguments(tmp_path), [])
+    assert measured == [("old", 1), ("now", 1), ("old", 2), ("now", 2)]
+    runs = json.loads((tmp_path / "large.json").read_text())["runs"]
+    assert [run["counts"] for run in runs] == [True, True, False, False]
+    assert {(run["commit"], run["date"], run["of"]["mds_cpu"]) for run in runs} == {("abc", "today", 5)}
+
+
+def test_a_run_in_which_no_mds_was_full_is_in_no_median() -> None:
+    good = row(cell(even_from=40))
+    slow = row(cell(even_from=SECONDS + 1)) | {"run": 2, "counts": False}
+    lines = table({"command": "x", "runs": [good, slow, slow | {"version": "old"}]}).splitlines()
+    at = {name.strip(): figures for _, name, figures in (line.split("|", 2) for line in lines[2:])}
+    assert at["now, median"] == at["now, run 1"]
+    assert at["now, run 2, does not count"].startswith(" 0.062 | 1.56 |")
+    assert set(at["old, median"].split("|")[:-1]) == {" none counts "}

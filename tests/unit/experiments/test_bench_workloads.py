@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from experiments.common.balancers import oracle
 from experiments.common.cells import runner, store
 from experiments.common.cells.cell import ResetError, compact
-from experiments.common.cells.order import Cluster, Order
+from experiments.common.cells.order import PROTOCOL, Cluster, Order
 from experiments.common.workloads import MATRIX, WORKLOADS, accesslog, dbench
 from experiments.common.workloads.endless import Endless
 from experiments.common.workloads.private import EIGHTY_TWENTY
@@ -264,7 +264,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append(order.key)
         if order.balancer == "greedyspill":
             raise LabError("the clients do not get going")
-        cell = {"key": order.key}
+        cell = {"key": order.key, "limit": order.limit, "settled": order.settled, "protocol": PROTOCOL}
         if order.balancer == "dir-hash":
             raise ResetError(cell, LabError("not back on rank 0"))
         return cell
@@ -287,6 +287,49 @@ def test_cells_share_a_cluster_until_one_fails_and_finished_ones_are_kept(
     measured.clear()
     runner.run(todo, tmp_path)
     assert measured == ["cnn-tentacle-5x12-greedyspill-1"]
+
+
+CLUSTER = Cluster(Endless(WORKLOADS["zipf"]), "tentacle", 5, 12)
+TWO = [Order(CLUSTER, "builtin", run, 300.0, 300.0) for run in (1, 2)]
+KEPT = {"key": TWO[0].key, "limit": 300.0, "settled": 300.0, "protocol": PROTOCOL}
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"limit": 30.0}, "limit 30.0, not 300.0"),
+        ({"limit": 30.0, "settled": 30.0}, "limit 30.0, not 300.0, settled 30.0, not 300.0"),
+        ({"protocol": 2}, f"protocol 2, not {PROTOCOL}"),
+        ({"limit": None}, "limit None, not 300.0"),
+    ],
+)
+def test_a_cell_of_another_length_or_protocol_is_not_gone_on_with(
+    tmp_path: Path, measured: list[str], other: dict[str, Any], said: str
+) -> None:
+    store.save(tmp_path, KEPT | other)
+    with pytest.raises(LabError, match=f"{TWO[0].key}.json.gz is of {said}: give another --out"):
+        runner.run(TWO, tmp_path)
+    assert not measured
+    store.save(tmp_path, KEPT)
+    assert runner.run(TWO, tmp_path) == [] and measured == [TWO[1].key]
+
+
+def test_cells_of_another_protocol_are_shown_and_those_of_another_length_are_not(tmp_path: Path) -> None:
+    store.save(tmp_path, KEPT | {"protocol": 2})
+    assert runner.run(TWO[:1], tmp_path) == [], "nothing is measured beside it"
+    assert store.load_of(tmp_path, TWO[0])["protocol"] == 2
+    store.save(tmp_path, KEPT | {"limit": 30.0})
+    with pytest.raises(LabError, match=r"is of limit 30.0, not 300.0: give another --out"):
+        store.load_of(tmp_path, TWO[0])
+    cold = Order(CLUSTER, "builtin", 1, 300.0)
+    store.save(tmp_path, {"key": cold.key})
+    assert store.load_of(tmp_path, cold) == {"key": cold.key}, "older ones do not tell their length"
+
+
+def test_what_is_not_comparable_is_told() -> None:
+    assert store.mixed([KEPT, KEPT]) == ""
+    told = store.mixed([KEPT, {}, KEPT | {"limit": 30.0, "protocol": 2}])
+    assert told.startswith("Not comparable: the cells are of several limits, settled times, protocols (")
 
 
 def test_a_workload_that_changes_its_data_gets_a_cluster_for_every_cell(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A series goes to patches and back, in a repository that stands for Ceph's."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -87,6 +88,51 @@ def test_work_that_is_not_committed_is_not_exported() -> None:
     (ceph.tree / "file").write_text("more")
     with pytest.raises(LabError, match="has changes that are not committed:\n M file"):
         series.export(ceph.release)
+
+
+@pytest.mark.parametrize("name", ["whole", "other"])
+def test_a_source_that_was_fetched_in_part_is_fetched_again(
+    name: str, folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[str] = []
+
+    def run(home: Path, _root: Path, script: str, arguments: Sequence[str], *_: object, **__: object) -> str:
+        if script == source._UNPACK:
+            assert (home / arguments[0]).read_text() == "whole", "tar fails"
+            (home / "unpacking").mkdir()
+            (home / "unpacking/file").write_text(COMMON)
+            return ""
+        fetched.append(arguments[0])
+        part = len(fetched) == 1
+        (home / f"ceph_20.2.{1 if part else 2}+ds.orig.tar.xz").write_text("wh" if part else "whole")
+        if part:
+            raise KeyboardInterrupt
+        return ""
+
+    monkeypatch.setattr(source.root, "run", run)
+    release = releases.get("tentacle")
+    with pytest.raises(KeyboardInterrupt):
+        Source(release, source.folder(release, "-edit")).unpack(folders, Progress())
+    ceph = Source(release, source.folder(release, "-edit" if name == "whole" else "-steps"))
+    ceph.unpack(folders, Progress())
+    assert len(fetched) == 2
+    assert ceph.version() == "v20.2.2" and (ceph.tree / "file").read_text() == COMMON
+    assert sorted(path.name for path in ceph.home.iterdir()) == ["ceph_20.2.2+ds.orig.tar.xz", "tree"]
+
+
+def test_the_repository_that_a_hook_of_git_runs_for_is_left_alone(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = checked_out("reef")
+    (mine.tree / "file").write_text("not committed")
+    before = [git(mine.tree, *what) for what in (("log",), ("status", "--short"), ("tag",))]
+    with monkeypatch.context() as hook:
+        hook.setenv("GIT_DIR", str(mine.tree / ".git"))
+        hook.setenv("GIT_INDEX_FILE", str(mine.tree / ".git/index"))
+        hook.setenv("GIT_WORK_TREE", str(mine.tree))
+        ceph = checked_out("tentacle", ("one", "line 3\n", "three\n"))
+        assert git(ceph.tree, "log", "--format=%s").split() == ["one", "source"]
+    assert [git(mine.tree, *what) for what in (("log",), ("status", "--short"), ("tag",))] == before
 
 
 def test_nothing_can_be_exported_before_it_is_checked_out() -> None:
