@@ -35,7 +35,9 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
     :param stuck: ranks that are full, or nearly so, and that no move relieves
     """
     pieces = (p for p in look.view.pieces if p.rank in stuck and p.ino not in look.expected.bound)
-    leaves = {r.rank: 1.0 - r.lookups if r.lookups <= READ else 0.0 for r in look.view.ranks}
+    leaves: dict[int | None, float] = {
+        r.rank: 1.0 - r.lookups if r.lookups <= READ else 0.0 for r in look.view.ranks
+    }
     may = [
         # In which directory names are looked up is not told: as much of each.
         (piece, look.expected.load(piece) * (leaves.get(piece.rank, 0.0) if piece.files else 1.0))
