@@ -34,7 +34,7 @@ EARLIER = (
     *(f"scheduler/eight-again/{load}-tentacle-5x8" for load in ("cnn", "jumps", "zipf")),
     "scheduler/eight-third/cnn-tentacle-5x8",
     "scheduler/eight-fourth/cnn-tentacle-5x8",
-    "scheduler/five/cnn-tentacle-5x5",
+    *(f"scheduler/five/{load}-tentacle-5x5" for load in ("cnn", "flash", "zipf")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",

@@ -307,12 +307,12 @@ Spans = Mapping[str, tuple[float, float]]
 
 
 def _by_phase(
-    load: str, phases: Callable[[Cell], Spans], against: Sequence[str]
+    cells: str, phases: Callable[[Cell], Spans], against: Sequence[str]
 ) -> Callable[[Results], Claim]:
     """op/s of a block from cold in parts of the time; the scheduler's beside others'."""
 
     def claim(results: Results) -> Claim:
-        block = blocks.block(results, f"cold/{load}-tentacle-5x12")
+        block = blocks.block(results, cells)
         found = {
             name: {head: figures.throughput(cell, during) for head, during in phases(cell).items()}
             for name, cell in block.items()
@@ -481,8 +481,9 @@ CLAIMS: Claims = {
     "scheduler-cold": _cold,
     "scheduler-repeated": _repeated,
     "scheduler-conditions": _conditions,
-    "scheduler-flash": _by_phase("flash", _crowd, (BASE,)),
-    "scheduler-cycle-times": _by_phase("cycle", _times, (LIMIT,)),
+    "scheduler-flash": _by_phase("cold/flash-tentacle-5x12", _crowd, (BASE,)),
+    "scheduler-flash-five": _by_phase("scheduler/five/flash-tentacle-5x5", _crowd, (BASE,)),
+    "scheduler-cycle-times": _by_phase("cold/cycle-tentacle-5x12", _times, (LIMIT,)),
     "scheduler-mix-sum": _of_mix(lambda block: tables.ratio(block, TO_AUTH, tables.whole)),
     "scheduler-mix-each": _of_mix(lambda block: tables.each_client(block, TO_AUTH)),
     "scheduler-line": _parts(_LINE, _kind),
