@@ -4,7 +4,7 @@
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -193,6 +193,20 @@ class Cluster:
         """The same of an MDS."""
         self.lab.kill(f"mds.{name}")
         self.lab.monitor.command("mds fail", role_or_gid=name)
+
+    def processes(self, wanted: Callable[[list[str]], bool]) -> list[int]:
+        """The host's process ids of what runs in this lab with such a command line."""
+        namespace = Path(f"/proc/{self.lab.state.sandbox_pid}/ns/pid").readlink()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            with suppress(OSError):
+                if (entry / "ns/pid").readlink() == namespace:
+                    command = (entry / "cmdline").read_bytes().decode(errors="replace")
+                    if wanted(command.split("\0")):
+                        found.append(int(entry.name))
+        return found
 
     # Plans.
 

@@ -3,8 +3,12 @@
 
 import errno
 import json
-import threading
+import os
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +30,7 @@ TO_AUTH = "mds_forward_all_requests_to_auth"
 OTHER, RENAMED = "other", "renamed"
 STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
 HANGING = "string.find(('a'):rep(30), ('a?'):rep(30) .. ('a'):rep(30)) "
+HANGS_FROM = 0.2  # s of CPU time that no policy takes which ends
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +134,20 @@ def give(cluster: Cluster, policy: str, *args: str) -> Answer:
         return None if answer.code == errno.EINPROGRESS else answer
 
     return wait_for("an answer", answered)
+
+
+def hanging(cluster: Cluster) -> list[int]:
+    """The processes in which a policy that hangs is being tried."""
+    tried = cluster.processes(lambda argv: any(word.endswith("/driver.lua") for word in argv))
+    return [pid for pid in tried if cpu_seconds(pid) > HANGS_FROM]
+
+
+def cpu_seconds(pid: int) -> float:
+    """That a process has used; 0 if it has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def beats_done(cluster: Cluster) -> list[int]:
@@ -349,11 +368,19 @@ def test_the_next_manager_goes_on_where_the_last_one_died(balanced: Cluster) -> 
 def test_an_emergency_stop_does_not_wait_for_a_policy_that_is_being_tried(balanced: Cluster) -> None:
     settings = balanced.fs_settings()
     balanced.partitioner("balance", "on", FS)
-    trying = threading.Thread(target=give, args=(balanced, HANGING + STILL))
-    trying.start()
-    balanced.partitioner("balance", "off", FS)
-    assert balanced.fs_settings() == settings
-    trying.join()
+    with ThreadPoolExecutor(1) as pool:
+        trying = pool.submit(give, balanced, HANGING + STILL)
+        (child,) = wait_for("it is being tried", lambda: hanging(balanced))
+        os.kill(child, signal.SIGSTOP)  # its CPU time is limited: it takes as long as this test wants
+        try:
+            balanced.partitioner("balance", "off", FS)
+            assert hanging(balanced) == [child], "it is being tried still"
+            assert balanced.fs_settings() == settings
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGCONT)
+        answer = trying.result()
+    assert answer.code == errno.EINVAL and "it did not end within 1 s of CPU time" in answer.err, answer
     assert balanced.fs_settings() == settings
     assert objects(balanced) == []
 
