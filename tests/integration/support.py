@@ -279,6 +279,23 @@ class Cluster:
                 self.ask(rank, "export dir", path=path or "/", rank=0)
         return not away
 
+    def place(self, wanted: Mapping[str, int]) -> None:
+        """Hand directories over by hand, without a pin, and wait until these ranks have them.
+
+        An MDS drops an order without a word while the directory is frozen or a lock is missing: it is given
+        until it is obeyed.
+        """
+
+        def there() -> bool:
+            authority = self.authority()
+            found = {path: owner(authority, path) for path in wanted}
+            wrong = {path: rank for path, rank in found.items() if rank != wanted[path]}
+            for path, rank in wrong.items():
+                self.ask(rank, "export dir", path=path, rank=wanted[path])
+            return not wrong
+
+        wait_for(f"placed as {wanted}", there)
+
     def authority_below(self, root: str) -> dict[str, int]:
         return {path: rank for path, rank in self.authority().items() if path.startswith(root)}
 

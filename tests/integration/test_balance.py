@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import FS, NOGROUP, PATIENCE, Answer, Cluster, at_work, client, owner, wait_for
+from support import FS, NOGROUP, PATIENCE, Answer, Cluster, at_work, client, wait_for
 
 from lab.clients.spec import LoadSpec
 
@@ -55,21 +55,6 @@ def balanced(cluster: Cluster) -> Iterator[Cluster]:
     yield cluster
     cluster.module("balance off")
     cluster.set(rank_capacity=0, hint_interval=60)
-
-
-def place(cluster: Cluster, ranks: dict[str, int]) -> None:
-    """Hand directories over by hand, as ``export dir`` does, without a pin."""
-    wanted = {f"{NOGROUP}/{name}": rank for name, rank in ranks.items()}
-
-    def there() -> bool:
-        authority = cluster.authority()
-        found = {path: owner(authority, path) for path in wanted}
-        wrong = {path: rank for path, rank in found.items() if rank != wanted[path]}
-        for path, rank in wrong.items():
-            cluster.ask(rank, "export dir", path=path, rank=wanted[path])
-        return not wrong
-
-    wait_for(f"placed as {ranks}", there)
 
 
 def shares(cluster: Cluster) -> list[float]:
@@ -228,7 +213,7 @@ def test_one_hot_rank_is_spread_and_off_restores_everything(balanced: Cluster, e
 
 @pytest.mark.every_release_alike
 def test_even_load_is_left_alone(balanced: Cluster, even: LoadSpec) -> None:
-    place(balanced, {name: i // 2 for i, name in enumerate(NAMES)})
+    balanced.place({f"{NOGROUP}/{name}": i // 2 for i, name in enumerate(NAMES)})
     # On a busy machine a rank stands still for a moment, and catches up in the next: that does no harm yet.
     balanced.set(rank_capacity=2 * CAPACITY)
     with at_work(balanced, even):
