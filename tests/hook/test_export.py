@@ -8,20 +8,23 @@ import pytest
 from hooked import end_window, inside, mindex, no_window_ends
 from support import Cluster, wait_for
 
+from experiments.common.balancers.visits import forget
+
 TOP = "/export/d"
 FILES = [f"{TOP}/f{n:04d}" for n in range(60)]
+RANKS = 2  # it goes to and fro between
 
 
 @pytest.fixture(autouse=True)
 def windows(cluster: Cluster) -> Iterator[None]:
-    with no_window_ends(cluster, 2):
+    with no_window_ends(cluster, RANKS):
         yield
 
 
 def next_windows(cluster: Cluster) -> None:
     """On both ranks a window ends."""
-    end_window(cluster, 0)
-    end_window(cluster, 1)
+    for rank in range(RANKS):
+        end_window(cluster, rank)
 
 
 def counted(cluster: Cluster, rank: int, path: str = TOP) -> dict[str, Any]:
@@ -31,24 +34,19 @@ def counted(cluster: Cluster, rank: int, path: str = TOP) -> dict[str, Any]:
     return {name: dirfrag[name] for name in ("visits", "visited", "working_set", "unvisited")}
 
 
-def export(cluster: Cluster, source: int, target: int) -> None:
-    name = f"mds.{cluster.mds_of(source)}"
-    cluster.lab.exec(["ceph", "tell", name, "export", "dir", TOP, str(target)])
-    wait_for("it has arrived", lambda: cluster.authority().get(TOP, 0) == target)
-
-
 def test_visits_go_with_an_exported_directory_and_come_back(cluster: Cluster) -> None:
     inside(cluster, "make", {"/export": 0, TOP: len(FILES)})
     next_windows(cluster)
+    forget(cluster.lab, RANKS)  # what made them: of that, some comes late
     inside(cluster, "visit", FILES)
     next_windows(cluster)
     there = counted(cluster, 0)
     # A new client asks any rank at first, and one that has a replica answers by itself.
     assert there["visited"] > len(FILES) / 2
-    export(cluster, 0, 1)
+    cluster.place({TOP: 1})
     next_windows(cluster)
     assert counted(cluster, 1) == there
-    export(cluster, 1, 0)
+    cluster.place({TOP: 0})
     next_windows(cluster)
     assert counted(cluster, 0) == there, "what was left behind is not counted twice"
 
@@ -60,7 +58,7 @@ def test_what_is_in_another_subtree_is_not_unvisited_here(cluster: Cluster) -> N
     next_windows(cluster)
     before = counted(cluster, 0, "/export")
     assert before["visited"] + before["unvisited"] == below
-    export(cluster, 0, 1)
+    cluster.place({TOP: 1})
     next_windows(cluster)
     assert counted(cluster, 0, "/export")["unvisited"] <= 1
-    export(cluster, 1, 0)
+    cluster.place({TOP: 0})

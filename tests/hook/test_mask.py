@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hooked import inside, log_of, mask, set_mask
-from support import NOGROUP, Cluster, at_work, client, wait_for
+from support import NOGROUP, Cluster, at_work, client, owner, wait_for
 
 from lab.clients.spec import LoadSpec
 from lab.ranks import all_active, gid
@@ -38,12 +38,17 @@ def directory(cluster: Cluster) -> Iterator[str]:
 
 def ranks_of(cluster: Cluster, path: str) -> set[int]:
     """Who has authority over a directory and what is below it."""
-    authority = cluster.authority()
-    own = path
-    while own not in authority and own:
-        own = own.rpartition("/")[0]
-    inner = {rank for each, rank in authority.items() if each.startswith(path + "/")}
-    return {authority.get(own, 0)} | inner
+
+    def told() -> set[int]:
+        authority = cluster.authority()
+        return {owner(authority, path)} | {r for each, r in authority.items() if each.startswith(path + "/")}
+
+    def told_twice() -> set[int] | None:
+        # Ranks are asked one after the other: what goes meanwhile may be with none of them.
+        first = told()
+        return first if told() == first else None
+
+    return wait_for("two answers are the same", told_twice)
 
 
 @pytest.mark.parametrize(

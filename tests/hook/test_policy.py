@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Whatever a policy does, the MDSs live on, and the log says what was wrong with it."""
 
+import re
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
-from hooked import beats, said, use, use_none
+from hooked import beats, log_of, said, use, use_none
 from support import Cluster, wait_for
 
 from lab.ranks import active
 
 RANKS = 4
 LOOP = "while true do end"
-# What each does in a beat of its own, and what rank 0 says to that.
+# What each does in a beat of its own, and what rank 0 says to that meanwhile.
 ATTACKS = {
     "setmetatable({}, {__gc = function() error('in the end') end})": "a policy has no finalizers (__gc)",
     "_G.hook = nil setmetatable(_G, {__newindex = function() error('not new') end}) new = 1": "not new",
@@ -36,9 +38,12 @@ ATTACKS = {
 ONE_A_BEAT = """
 local result = {[0] = 0, 0, 0, 0}
 local attacks = {%s}
-attacks[epoch %% #attacks + 1](result)
+local number = epoch %% #attacks + 1
+BAL_LOG(0, "attack ", number)
+attacks[number](result)
 return result
 """
+BEGINS = re.compile(r" mds\.mantle attack (\d+)$")
 REMEMBERED = "[1 is an integer, and 2.5, and 'in it', and yes]"
 REMEMBERING = """
 local past = history.past
@@ -63,13 +68,38 @@ def quick_beats(cluster: Cluster) -> Iterator[None]:
         use_none(cluster)
 
 
+def processes(cluster: Cluster) -> dict[str, list[int]]:
+    """Of each MDS: the mon takes one that has died for active for a while."""
+    return {name: pids for name, pids in cluster.lab.daemons().items() if name.startswith("mds.")}
+
+
+def outlived(cluster: Cluster, rank: int) -> Iterator[tuple[int, str]]:
+    """The attacks, by number, after which this rank's MDS has met another one, each with all that it said."""
+    attacks: list[tuple[int, list[str]]] = []
+    for line in log_of(cluster, rank):
+        if begins := BEGINS.search(line):
+            attacks.append((int(begins[1]), []))
+        if attacks:
+            attacks[-1][1].append(line)
+    for number, lines in attacks[:-1]:
+        yield number, "\n".join(lines)
+
+
 def test_no_policy_ends_an_mds(cluster: Cluster) -> None:
-    before = active(cluster.lab)
+    before = active(cluster.lab), processes(cluster)
     functions = (f"function(result) {attack} end" for attack in ATTACKS)
     use(cluster, "attacks.lua", ONE_A_BEAT % ", ".join(functions))
-    for attack, answer in ATTACKS.items():
-        wait_for(f"it is said of {attack}", lambda answer=answer: said(cluster, answer))
-    assert active(cluster.lab) == before
+
+    def answered(rank: int, number: int, answer: str) -> bool:
+        assert processes(cluster) == before[1], "all of them live on"
+        return any(met == number and answer in lines for met, lines in outlived(cluster, rank))
+
+    for rank in range(RANKS):
+        for number, (attack, answer) in enumerate(ATTACKS.items(), 1):
+            # Some are none to a rank other than the one that they name.
+            case = (rank, number, answer if rank == 0 else "")
+            wait_for(f"rank {rank} outlives {attack}, and says {case[2]!r}", partial(answered, *case))
+    assert (active(cluster.lab), processes(cluster)) == before
 
 
 def test_history_is_plain_data_that_is_there_again(cluster: Cluster) -> None:

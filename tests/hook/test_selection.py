@@ -118,8 +118,8 @@ def test_what_is_chosen_for_coming_visits_goes_all_of_it_though_no_load_asks_for
 def test_by_heat_when_a_score_fails_and_the_log_says_why(cluster: Cluster, score: str) -> None:
     name = f"failing{list(FAILURES).index(score)}"
     top = f"/{name}"  # new directories are rank 0's: what went in the test before leaves it nothing to move
-    before = len(said(cluster, "no score of"))
     with at_work(cluster, busy_in(cluster, top)):
+        before = len(said(cluster, "no score of"))  # of the tests before, none of whose beats goes on so long
         use(cluster, f"{name}.lua", FAILING % score)
         last = wait_for("it is in the log", lambda: said(cluster, "no score of")[before:])[-1]
         # As a whole, where it has half of what this rank still counts of the test before.

@@ -63,10 +63,7 @@ def test_a_stock_mds_keeps_a_mask_and_does_not_mind_it(cluster: Cluster, names: 
     assert set_mask(cluster, TOP, "3") == EINVAL
     inside(cluster, "make", {f"{TOP}/only-stock": 20})
     crafted(cluster, "crafted-on-stock", MASK)
-    (owner,) = {cluster.authority().get(TOP, 0)}
-    target = 3 if owner != 3 else 0
-    cluster.lab.exec(["ceph", "tell", f"mds.{cluster.mds_of(owner)}", "export", "dir", TOP, str(target)])
-    wait_for("a stock MDS exports it anywhere", lambda: cluster.authority().get(TOP, 0) == target)
+    cluster.place({TOP: 3 if cluster.authority().get(TOP, 0) != 3 else 0})  # a stock MDS exports it anywhere
     assert scrub(cluster.lab) == {"return_code": 0, "damage": {}}
 
     run(cluster, names, stock=())

@@ -4,7 +4,7 @@
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -194,6 +194,20 @@ class Cluster:
         self.lab.kill(f"mds.{name}")
         self.lab.monitor.command("mds fail", role_or_gid=name)
 
+    def processes(self, wanted: Callable[[list[str]], bool]) -> list[int]:
+        """The host's process ids of what runs in this lab with such a command line."""
+        namespace = Path(f"/proc/{self.lab.state.sandbox_pid}/ns/pid").readlink()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            with suppress(OSError):
+                if (entry / "ns/pid").readlink() == namespace:
+                    command = (entry / "cmdline").read_bytes().decode(errors="replace")
+                    if wanted(command.split("\0")):
+                        found.append(int(entry.name))
+        return found
+
     # Plans.
 
     def status(self, plan: str | None = None) -> dict[str, Any]:
@@ -264,6 +278,23 @@ class Cluster:
             if path not in pinned and path.isprintable():
                 self.ask(rank, "export dir", path=path or "/", rank=0)
         return not away
+
+    def place(self, wanted: Mapping[str, int]) -> None:
+        """Hand directories over by hand, without a pin, and wait until these ranks have them.
+
+        An MDS drops an order without a word while the directory is frozen or a lock is missing: it is given
+        until it is obeyed.
+        """
+
+        def there() -> bool:
+            authority = self.authority()
+            found = {path: owner(authority, path) for path in wanted}
+            wrong = {path: rank for path, rank in found.items() if rank != wanted[path]}
+            for path, rank in wrong.items():
+                self.ask(rank, "export dir", path=path, rank=wanted[path])
+            return not wrong
+
+        wait_for(f"placed as {wanted}", there)
 
     def authority_below(self, root: str) -> dict[str, int]:
         return {path: rank for path, rank in self.authority().items() if path.startswith(root)}

@@ -3,12 +3,16 @@
 
 import errno
 import json
-import threading
+import os
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
-from support import FS, NOGROUP, PATIENCE, Answer, Cluster, at_work, client, owner, wait_for
+from support import FS, NOGROUP, PATIENCE, Answer, Cluster, at_work, client, wait_for
 
 from lab.clients.spec import LoadSpec
 
@@ -17,6 +21,8 @@ RATE = 30.0  # req/s a client, of operations; some take more than one request
 CAPACITY = 400  # C that makes all of it on one rank harmful
 BEAT_S = 4  # the tests' mds_bal_interval; half of it is the OSD's time to hand the policy to an MDS
 BEATS = 18  # what three minutes have at Ceph's default of 10 s
+LONG = 5 * PATIENCE  # s; beats are counted again when a late OSD has spoilt them
+PATIENT = pytest.mark.timeout(2 * LONG)
 # What an MDS logs (level 7) when a policy has decided: MDBalancer::mantle_prep_rebalance.
 BEAT_DONE = "mantle decided that new targets="
 MDS_OPTIONS = {"mds_bal_interval": str(BEAT_S), "debug_mds_balancer": "7/7"}
@@ -26,6 +32,7 @@ TO_AUTH = "mds_forward_all_requests_to_auth"
 OTHER, RENAMED = "other", "renamed"
 STILL = "local t = {} for i = 0, #mds do t[i] = 0 end return t"
 HANGING = "string.find(('a'):rep(30), ('a?'):rep(30) .. ('a'):rep(30)) "
+HANGS_FROM = 0.2  # s of CPU time that no policy takes which ends
 
 
 @pytest.fixture(scope="module")
@@ -50,21 +57,6 @@ def balanced(cluster: Cluster) -> Iterator[Cluster]:
     yield cluster
     cluster.module("balance off")
     cluster.set(rank_capacity=0, hint_interval=60)
-
-
-def place(cluster: Cluster, ranks: dict[str, int]) -> None:
-    """Hand directories over by hand, as ``export dir`` does, without a pin."""
-    wanted = {f"{NOGROUP}/{name}": rank for name, rank in ranks.items()}
-
-    def there() -> bool:
-        authority = cluster.authority()
-        found = {path: owner(authority, path) for path in wanted}
-        wrong = {path: rank for path, rank in found.items() if rank != wanted[path]}
-        for path, rank in wrong.items():
-            cluster.ask(rank, "export dir", path=path, rank=wanted[path])
-        return not wrong
-
-    wait_for(f"placed as {ranks}", there)
 
 
 def shares(cluster: Cluster) -> list[float]:
@@ -117,7 +109,7 @@ def exported_in(cluster: Cluster, beats: int) -> tuple[list[int], list[int]]:
         after = exported(cluster)
         return (before, after) if all_old_balancer_lines(cluster) == said else None
 
-    return wait_for("beats without the built-in balancer", window, 5 * PATIENCE)
+    return wait_for("beats without the built-in balancer", window, LONG)
 
 
 def give(cluster: Cluster, policy: str, *args: str) -> Answer:
@@ -129,6 +121,20 @@ def give(cluster: Cluster, policy: str, *args: str) -> Answer:
         return None if answer.code == errno.EINPROGRESS else answer
 
     return wait_for("an answer", answered)
+
+
+def hanging(cluster: Cluster) -> list[int]:
+    """The processes in which a policy that hangs is being tried."""
+    tried = cluster.processes(lambda argv: any(word.endswith("/driver.lua") for word in argv))
+    return [pid for pid in tried if cpu_seconds(pid) > HANGS_FROM]
+
+
+def cpu_seconds(pid: int) -> float:
+    """That a process has used; 0 if it has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def beats_done(cluster: Cluster) -> list[int]:
@@ -193,13 +199,13 @@ def test_one_hot_rank_is_spread_and_off_restores_everything(balanced: Cluster, e
         assert status["policy"] == "lunule"
         assert status["ranks"][0]["exported_inodes"] > 0
         assert sum(r["imported_inodes"] for r in status["ranks"][1:]) > 0
-        text = balanced.module("balance status")
-        assert "policy lunule" in text
-        assert "FELL BACK" not in text
+        assert "policy lunule" in balanced.module("balance status")
+        # Also an MDS that read the policy late is told of for a while; old_balancer_lines sees all others.
+        wait_for("no MDS falls back", lambda: "FELL BACK" not in balanced.module("balance status"))
         wait_for("what is reported is in the MDS map and in the pool", in_place(balanced))
         assert balanced.fs_settings()["flags_state"]["balance_automate"] is True
     assert old_balancer_lines(balanced) == complaints, "no MDS used the built-in balancer"
-    assert FALLBACK not in balanced.health()
+    wait_for("there is no health check of it", lambda: FALLBACK not in balanced.health())
     balanced.module("balance off")
     assert balanced.fs_settings() == settings
     assert balanced.mds_options(TO_AUTH) == {}
@@ -207,9 +213,10 @@ def test_one_hot_rank_is_spread_and_off_restores_everything(balanced: Cluster, e
     assert "no policy" in balanced.module("balance off"), "off twice is fine"
 
 
+@PATIENT
 @pytest.mark.every_release_alike
 def test_even_load_is_left_alone(balanced: Cluster, even: LoadSpec) -> None:
-    place(balanced, {name: i // 2 for i, name in enumerate(NAMES)})
+    balanced.place({f"{NOGROUP}/{name}": i // 2 for i, name in enumerate(NAMES)})
     # On a busy machine a rank stands still for a moment, and catches up in the next: that does no harm yet.
     balanced.set(rank_capacity=2 * CAPACITY)
     with at_work(balanced, even):
@@ -219,6 +226,7 @@ def test_even_load_is_left_alone(balanced: Cluster, even: LoadSpec) -> None:
         assert after == before, all_old_balancer_lines(balanced)
 
 
+@PATIENT
 @pytest.mark.every_release_alike
 def test_harmless_imbalance_is_left_alone_until_it_does_harm(balanced: Cluster, even: LoadSpec) -> None:
     balanced.set(rank_capacity=100_000)
@@ -349,11 +357,19 @@ def test_the_next_manager_goes_on_where_the_last_one_died(balanced: Cluster) -> 
 def test_an_emergency_stop_does_not_wait_for_a_policy_that_is_being_tried(balanced: Cluster) -> None:
     settings = balanced.fs_settings()
     balanced.partitioner("balance", "on", FS)
-    trying = threading.Thread(target=give, args=(balanced, HANGING + STILL))
-    trying.start()
-    balanced.partitioner("balance", "off", FS)
-    assert balanced.fs_settings() == settings
-    trying.join()
+    with ThreadPoolExecutor(1) as pool:
+        trying = pool.submit(give, balanced, HANGING + STILL)
+        (child,) = wait_for("it is being tried", lambda: hanging(balanced))
+        os.kill(child, signal.SIGSTOP)  # its CPU time is limited: it takes as long as this test wants
+        try:
+            balanced.partitioner("balance", "off", FS)
+            assert hanging(balanced) == [child], "it is being tried still"
+            assert balanced.fs_settings() == settings
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGCONT)
+        answer = trying.result()
+    assert answer.code == errno.EINVAL and "it did not end within 1 s of CPU time" in answer.err, answer
     assert balanced.fs_settings() == settings
     assert objects(balanced) == []
 

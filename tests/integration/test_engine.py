@@ -4,7 +4,6 @@
 import itertools
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from support import FS, OPTIONS, Answer, Cluster, wait_for
@@ -12,19 +11,7 @@ from support import FS, OPTIONS, Answer, Cluster, wait_for
 
 def engine_pids(cluster: Cluster) -> list[int]:
     """The host's process ids of the engine in this lab."""
-    namespace = Path(f"/proc/{cluster.lab.state.sandbox_pid}/ns/pid").readlink()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            if (entry / "ns/pid").readlink() == namespace:
-                argv = (entry / "cmdline").read_bytes().split(b"\0")
-                if b"engine" in argv and b"-m" in argv:
-                    found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
+    return cluster.processes(lambda argv: "engine" in argv and "-m" in argv)
 
 
 def refusal(cluster: Cluster) -> Answer | None:

@@ -30,9 +30,9 @@ def traces(name: str) -> list[str]:
         # pytest's own command line does not hold a lab's name.
         if name in command or home in mounts:
             found.append(f"process {entry.name}: {command}")
-    for group in Path("/sys/fs/cgroup").glob("**/"):
-        if name in group.name:
-            found.append(f"cgroup {group}")
+    # Other people's come and go meanwhile, which os.walk does not mind.
+    groups = (f"{at}/{group}" for at, inner, _ in os.walk("/sys/fs/cgroup") for group in inner)
+    found += [f"cgroup {group}" for group in groups if name in Path(group).name]
     found += [f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines() if name in line]
     found += [f"file {path}" for path in state.base_dir().iterdir() if path.name.startswith(name)]
     return found

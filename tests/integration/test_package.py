@@ -3,6 +3,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,14 @@ def ended(status: dict[str, Any], state: str) -> dict[int, Any]:
     return {i: step for i, step in enumerate(status["steps"]) if step["state"] == state}
 
 
+@contextmanager
+def held(cluster: Cluster) -> Iterator[None]:
+    """An operator has the plan wait: on a slow disk dpkg takes longer than all its steps."""
+    cluster.module("partition pause")
+    yield
+    cluster.module("partition resume")
+
+
 @pytest.fixture
 def under_way(analyzed: Cluster) -> Iterator[Cluster]:
     """With the package of a version before, and a plan of single moves to make."""
@@ -78,7 +87,8 @@ def test_a_plan_outlives_upgrade_removal_and_purge_of_the_package(under_way: Clu
     cluster.module("partition start")
     wait_for("a step was made", lambda: ended(cluster.status(), "done"))
 
-    lab.install(package.built(Progress()))
+    with held(cluster):
+        lab.install(package.built(Progress()))
     assert version(cluster) not in ("", OLDER)
     halfway = cluster.status()
     assert halfway["state"] == "running"
@@ -93,7 +103,8 @@ def test_a_plan_outlives_upgrade_removal_and_purge_of_the_package(under_way: Clu
     cluster.set(max_moves=1)
     cluster.module("partition rollback")
     wait_for("a step was undone", lambda: ended(cluster.status(), "undone"))
-    package.dpkg(lab.sandbox, "--remove", package.NAME)
+    with held(cluster):
+        package.dpkg(lab.sandbox, "--remove", package.NAME)
     restart(cluster)
     assert cluster.cli("mds_partitioner", "status").code != 0
     assert "mds_partitioner" in cluster.mon("mgr module ls")["enabled_modules"]
