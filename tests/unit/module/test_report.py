@@ -164,6 +164,15 @@ def test_top_0_shows_all() -> None:
     assert "more" not in run_text(run, HERE, 0)
 
 
+def test_the_reasons_below_a_table_are_those_of_its_rows() -> None:
+    made = plan(FakeCluster(directories=4), dict.fromkeys(range(100, 104), 1))
+    rows = tuple(replace(row, workload=float(i), why=f"it has {i}") for i, row in enumerate(made.rows))
+    run = Run("id", replace(made, rows=rows), Head(), {})
+    for text in (run_text(run, HERE, 2), plan_text(run.plan, 2)):
+        told = [line for line in text.splitlines() if ": it has " in line]
+        assert told == ["s3: rebalance: it has 3", "s2: rebalance: it has 2"]
+
+
 def test_a_table_fits_a_terminal_however_long_the_names_are() -> None:
     run = Run("id", many(), Head(), {})
     tables = (run_text(run, HERE, 20), plan_text(run.plan, 20).partition("commands:")[0])
