@@ -23,12 +23,11 @@ from .judge.window import Checkpoint, WindowSummary
 from .model import FsState, Observation
 from .observe.directories import named
 from .observe.observer import Observer
-from .options import Settings
+from .options import LONGEST, Settings
 from .plan.ranks import format_ranks
 from .ranks import Ranks, rankless
 from .verify.guards import inactive
 
-LONGEST = 7 * 24 * 3600  # s
 PATIENCE = 60.0  # s that an order to stop waits for who is ending it already
 LATE = 3  # epochs after its time in which it is tried to end it: an engine or an MDS may be away for a moment
 BEGUN_ANEW = "what the last manager had sampled is lost: begun anew by this one at"
@@ -112,10 +111,7 @@ class Analyzer:
         self._refuse_early()
         settings = self._settings().checked()
         seconds = settings.analyze_duration if duration is None else duration
-        if not settings.epoch <= seconds <= LONGEST:
-            raise BadInput(
-                f"duration {seconds} is not allowed: give {settings.epoch} (one epoch) to {LONGEST} seconds"
-            )
+        _refuse_duration(seconds, settings.epoch, by_option=duration is None)
         with self._lock:
             last = self._analyses.get(fs.fscid)
             if last is not None and last.state == RUNNING:
@@ -339,6 +335,17 @@ def _refuse_untold(fs: FsState, history: History) -> None:
             f"what rank {format_ranks(untold)} serves is not known: it has said nothing of late, or not "
             "twice since it or this manager was started"
         )
+
+
+def _refuse_duration(seconds: int, epoch: int, *, by_option: bool) -> None:
+    """``by_option``: nobody typed it. :raises BadInput: under one epoch, or over a week"""
+    if epoch <= seconds <= LONGEST:
+        return
+    allowed = f"give {epoch} (one epoch) to {LONGEST} seconds"
+    if not by_option:
+        raise BadInput(f"duration {seconds} is not allowed: {allowed}")
+    command = "ceph config set mgr mgr/mds_partitioner/analyze_duration SECONDS"
+    raise BadInput(f"the option analyze_duration is {seconds}: {allowed} ('{command}'), or a --duration")
 
 
 def _percent(analysis: Analysis) -> str:

@@ -13,6 +13,7 @@ from .engine.urgency import SMOOTHNESS, THRESHOLD
 from .errors import BadOption
 
 DAY = 86_400  # s
+LONGEST = 7 * DAY  # s of an analysis
 # Of what has no sensible limit: the mon knows a least value only together with a most (MgrMonitor.cc).
 MOST: dict[str, Any] = {"uint": 10**9, "float": 1e9, "secs": 3650 * DAY, "size": 1 << 50}
 
@@ -35,7 +36,9 @@ _unusable: dict[str, str] = {}  # what the log tells of values: they are read ma
 
 MODULE_OPTIONS = [
     option("epoch", "secs", 10, "time between two observations of a file system", 1, DAY),
-    option("analyze_duration", "secs", 600, "how long 'analyze start' samples unless told otherwise", 1),
+    option(
+        "analyze_duration", "secs", 600, "how long 'analyze start' samples unless told otherwise", 1, LONGEST
+    ),
     option(
         "rank_capacity",
         "float",

@@ -21,6 +21,7 @@ from ..report.text import TOP, printable
 from .declare import Answer, Services, of_plan, reads, writes
 
 HELD = "this manager has it all the same, and tells the mon when that answers; one that comes before goes on"
+NOT_SAVED = "not saved: 'partition start' makes it anew"
 ROUNDED = 1.0  # s, to which a manager that takes over knows when an analysis ended
 PATIENCE = 2.0  # s: below the desk's, so that a status is told whatever MDSs do
 
@@ -83,37 +84,40 @@ class PartitionCommands(Services):
             if plan is None
             else self.partitioner.plans.newest(found, plan)
         )
+        unlike = ""
         if run is not None:
             chosen = run.plan
-            if plan is None:
-                self._refuse_older(found, run)
             sets = to_auth and self.partitioner.plans.to_auth(found) != FORWARDS
-            _refuse_other(found, chosen, heavy, to_auth=to_auth, sets=sets, force=force)
+            unlike = self._older(found, run) if plan is None else ""
+            unlike = unlike or _other(found, chosen, heavy, to_auth=to_auth, sets=sets, force=force)
         else:
             mode = heavy or MASK
             chosen = self.partitioner.plan(
                 found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
         if dry_run:
-            shown = _planned(replace(chosen, fs=found.name), top)
-            return _refused(shown, self.partitioner.refusal(found, run))
+            shown = _dry(_planned(replace(chosen, fs=found.name), top), saved=run is not None)
+            return _refused(shown, unlike or self.partitioner.refusal(found, run))
+        if unlike:
+            raise BadInput(unlike)
         return _ordered(found, self.partitioner.start(found, chosen.name, halts))
 
-    def _refuse_older(self, fs: FsState, run: Run) -> None:
-        """:raises BadInput: nobody named the plan, and the load was analyzed again since it was made"""
+    def _older(self, fs: FsState, run: Run) -> str:
+        """Why a plan that nobody named is not started: the load was analyzed again since; "": it was not"""
         if run.head.state != READY or run.plan.analyzed is None:
-            return
+            return ""
         try:
             newest = self.analyzer.get(fs)
         except NotFound:
-            return
+            return ""
         ended = newest.ended if newest.judgement is not None else None
-        if ended is not None and abs(ended - run.plan.analyzed) > ROUNDED:  # only the newest is kept
-            name, ask = run.plan.name, "ceph mds_partitioner partition"
-            raise BadInput(
-                f"plan '{name}' was not executed, and is older than the newest analysis: make another one "
-                f"('{ask} plan {fs.name}'), or name it ('{ask} start {fs.name} {name}')"
-            )
+        if ended is None or abs(ended - run.plan.analyzed) <= ROUNDED:  # only the newest is kept
+            return ""
+        name, ask = run.plan.name, "ceph mds_partitioner partition"
+        return (
+            f"plan '{name}' was not executed, and is older than the newest analysis: make another one "
+            f"('{ask} plan {fs.name}'), or name it ('{ask} start {fs.name} {name}')"
+        )
 
     @reads("partition status")
     def partition_status(
@@ -225,16 +229,23 @@ def _planned(plan: Plan, top: int) -> Answer:
     return Answer(plan_value(plan), plan_text(plan, top))
 
 
+def _dry(shown: Answer, *, saved: bool) -> Answer:
+    """What is shown of a plan that is not started; one that was not saved has a name for this once."""
+    text = shown.text if saved else f"{shown.text}\n\n{NOT_SAVED}"
+    return replace(shown, value=shown.value | {"saved": saved}, text=text)
+
+
 def _refused(shown: Answer, why: str) -> Answer:
     """What is shown of a plan, and ``why`` it would not be started; "": it would."""
     said = f"{shown.text}\n\n'partition start' would refuse it: {printable(why)}" if why else shown.text
     return replace(shown, value=shown.value | {"refused": why}, text=said)
 
 
-def _refuse_other(
-    fs: FsState, plan: Plan, heavy: Optional[str], *, to_auth: bool, sets: bool, force: bool
-) -> None:
-    """``sets``: the option is asked for, and not set yet. :raises BadInput: the plan is another one"""
+def _other(fs: FsState, plan: Plan, heavy: Optional[str], *, to_auth: bool, sets: bool, force: bool) -> str:
+    """Why the plan is not the one that is asked for; "": it is.
+
+    :param sets: the option is asked for, and not set yet
+    """
     wrong = ""
     if heavy not in (None, plan.heavy_mode):
         wrong = f"is of --heavy {plan.heavy_mode}, not {heavy}"
@@ -242,11 +253,12 @@ def _refuse_other(
         wrong = f"does not set {TO_AUTH}"
     elif force and not plan.force:
         wrong = "was made without --force"
-    if wrong:
-        given = {f" --heavy {heavy}": heavy is not None, " --to-auth": to_auth, " --force": force}
-        asked = "".join(option for option, is_given in given.items() if is_given)
-        anew = f"make another one with 'ceph mds_partitioner partition plan {fs.name}{asked}'"
-        raise BadInput(f"plan '{plan.name}' {wrong}: start it without these, or {anew}")
+    if not wrong:
+        return ""
+    given = {f" --heavy {heavy}": heavy is not None, " --to-auth": to_auth, " --force": force}
+    asked = "".join(option for option, is_given in given.items() if is_given)
+    anew = f"make another one with 'ceph mds_partitioner partition plan {fs.name}{asked}'"
+    return f"plan '{plan.name}' {wrong}: start it without these, or {anew}"
 
 
 def _called(fs: FsState, run: Run) -> Run:

@@ -59,7 +59,7 @@ def caveats(
             f"{seen.passing} directories with {seen.passing_load:.0%} of the requests came or went during "
             "the analysis: they are left out; the scheduler places new ones"
         )
-    found += [f"{path!r} is gone: it is no part of this plan" for path in seen.gone]
+    found += _of_gone(seen.gone)
     for i, family in families.items():
         name = rows[i].seen.directory.name
         if family.held:
@@ -69,6 +69,20 @@ def caveats(
             )
         found += _of_family(name, family, i in scattered)
     return tuple(found)
+
+
+def _of_gone(paths: Sequence[str]) -> list[str]:
+    if len(paths) == 1:
+        return [f"{paths[0]!r} is gone: it is no part of this plan"]
+    if paths:
+        return [f"{len(paths):,} directories are gone: {_some(paths)}: they are no part of this plan"]
+    return []
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(names) - NAMED:,} more" if names[NAMED:] else ""
+    return ", ".join(map(repr, names[:NAMED])) + more
 
 
 def _of_family(name: str, family: Family, scattered: bool) -> list[str]:
@@ -143,10 +157,9 @@ def of_elastic(rows: Sequence[DirectoryJudgement]) -> tuple[str, ...]:
     names = [row.seen.directory.name for row in rows if row.klass == HEAVY and row.seen.elastic]
     if not names:
         return ()
-    which = ", ".join(map(repr, names[:NAMED])) + (f" and {len(names) - NAMED} more" if names[NAMED:] else "")
     return (
-        f"a full rank held back clients of {which}: what these ask for counts as more than was seen, up to "
-        f"{AT_ONCE:.0f} times",
+        f"a full rank held back clients of {_some(names)}: what these ask for counts as more than was seen, "
+        f"up to {AT_ONCE:.0f} times",
     )
 
 

@@ -45,9 +45,14 @@ def _counts(plan: Plan, rows: Sequence[Row]) -> list[str]:
     return list((cells | dict.fromkeys(_unknown(plan), "-")).values())
 
 
+def _heaviest_first(rows: Sequence[Row]) -> list[Row]:
+    """As tables have them."""
+    return sorted(rows, key=lambda row: -row.workload)
+
+
 def plan_text(plan: Plan, top: int) -> str:
     """For people: subvolumes and commands, ``top`` of each (0: all), and the prediction."""
-    order = sorted(plan.rows, key=lambda r: -r.workload)
+    order = _heaviest_first(plan.rows)
     rows = [
         (
             cut(r.name),
@@ -79,9 +84,8 @@ def plan_text(plan: Plan, top: int) -> str:
 def remarks(plan: Plan, top: int) -> list[str]:
     """One paragraph of what the plan does not know, and why it leaves what alone, if there is any."""
     said = [f"note: {printable(text)}" for text in plan.caveats]
-    said += first(
-        [f"{cut(row.name)}: {row.reason}: {printable(row.why)}" for row in plan.rows if row.why], top
-    )
+    left = [row for row in _heaviest_first(plan.rows) if row.why]
+    said += first([f"{cut(row.name)}: {row.reason}: {printable(row.why)}" for row in left], top)
     return ["\n".join(said)] if said else []
 
 

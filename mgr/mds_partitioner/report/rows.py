@@ -7,7 +7,18 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..act.run import APPLIED, KEPT, READY, ROLLING_BACK, SKIPPED, UNDOING, UNDONE, Run, ended_states
+from ..act.run import (
+    APPLIED,
+    KEPT,
+    READY,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SKIPPED,
+    UNDOING,
+    UNDONE,
+    Run,
+    ended_states,
+)
 from ..engine.reasons import HEAVY
 from ..plan.plan import FS_STEP, Row
 
@@ -34,6 +45,8 @@ def _row_state(run: Run, row: Row, own: Sequence[int] | None, mask: Sequence[int
     states = [run.records[i].state if i in run.records else READY for i in (mask if by_mask else own or ())]
     if not states:
         return RowState(1.0, "No step" if by_mask else row.reason)
+    if run.heading() in (ROLLING_BACK, ROLLED_BACK):  # what was never begun is not to be undone
+        states = [state for state in states if state != READY] or states
     ended = ended_states(run)
     status = _status(run, set(states))
     return RowState(

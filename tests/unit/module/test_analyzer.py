@@ -18,7 +18,7 @@ from fake_cluster import SETTINGS, FakeCluster
 from test_archive import found, shelf
 
 from mds_partitioner import clock
-from mds_partitioner.analyzer import BEGUN_ANEW, LATE, LONGEST, Analyzer
+from mds_partitioner.analyzer import BEGUN_ANEW, LATE, Analyzer
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
@@ -41,6 +41,7 @@ from mds_partitioner.judge.judgement import Judgement, judge
 from mds_partitioner.judge.wanted import Wanted
 from mds_partitioner.judge.window import Checkpoint, WindowSummary
 from mds_partitioner.model import FsState, MdsInfo, Observation, RankSample
+from mds_partitioner.options import LONGEST
 from mds_partitioner.plan.circumstances import check_ranks
 
 
@@ -69,6 +70,22 @@ def manager(request: pytest.FixtureRequest) -> Callable[[FakeCluster], Analyzer]
         return analyzer
 
     return begun
+
+
+@pytest.mark.parametrize(("epoch", "seconds"), [(10, 864_000), (601, 600)])
+def test_a_duration_that_nobody_typed_is_refused_by_its_options_name(epoch: int, seconds: int) -> None:
+    settings = replace(SETTINGS, epoch=epoch, analyze_duration=seconds)
+    parts: Any = (cluster := FakeCluster(), None, Ranks(), lambda: settings, logging.getLogger("test"))
+    analyzer = Analyzer(*parts)
+    analyzer.begin()
+    with pytest.raises(BadInput) as caught:
+        analyzer.start(cluster.state, None, [])
+    assert str(caught.value).startswith(
+        f"the option analyze_duration is {seconds}: give {epoch} (one epoch) to 604800 seconds ("
+    )
+    assert "'ceph config set mgr mgr/mds_partitioner/analyze_duration SECONDS'" in str(caught.value)
+    with pytest.raises(BadInput, match=f"^duration {seconds} is not allowed: give {epoch} "):
+        analyzer.start(cluster.state, seconds, [])
 
 
 def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[FakeCluster], Analyzer]) -> None:

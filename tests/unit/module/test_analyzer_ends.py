@@ -19,13 +19,14 @@ from test_analyzer import NO_ANSWER, Away, Ranks, begun, seen
 from test_archive import found
 
 from mds_partitioner import analyzer as analyzers
-from mds_partitioner.analyzer import LONGEST, Analyzer
+from mds_partitioner.analyzer import Analyzer
 from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.judge import analysis as analyses
 from mds_partitioner.judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Sampling
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.judge.judgement import Judgement
 from mds_partitioner.judge.window import Checkpoint
+from mds_partitioner.options import LONGEST
 
 SECONDS = 60.0  # that tests wait at most
 AT_ONCE = 20.0  # s, far more than what waits for nothing takes

@@ -15,7 +15,7 @@ from scheduled import Cluster
 from mds_partitioner.errors import BadOption
 from mds_partitioner.module import ALL_OPTIONS
 from mds_partitioner.monitor.options import Address, MonitorSettings
-from mds_partitioner.options import MOST, Settings
+from mds_partitioner.options import LONGEST, MOST, Settings
 from mds_partitioner.ranks import Ranks
 from mds_partitioner.schedule.options import SchedulerSettings
 
@@ -99,3 +99,7 @@ def test_the_mon_refuses_what_no_number_may_be() -> None:
     bounded = [o for o in numbers if o.get("min") is not None and o.get("max") is not None]
     assert [option["name"] for option in numbers if option not in bounded] == []
     assert all(option["min"] <= option["default"] <= option["max"] for option in bounded)
+
+
+def test_the_mon_takes_no_longer_analysis_than_can_be_started() -> None:
+    assert next(o for o in ALL_OPTIONS if o["name"] == "analyze_duration").get("max") == LONGEST == 604_800

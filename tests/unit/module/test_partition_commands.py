@@ -184,6 +184,37 @@ def test_a_dry_run_tells_that_the_plan_would_be_refused(module: Module) -> None:
     assert "refuse" not in module.partition_start(plan="p", dry_run=True).stdout
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({}, "and is older than the newest analysis"),
+        ({"plan": "p", "force": True}, "was made without --force"),
+    ],
+)
+def test_a_dry_run_shows_also_a_plan_that_what_is_asked_for_does_not_fit(
+    module: Module, asked: dict[str, Any], why: str
+) -> None:
+    judgement: Any = object()
+    module.orders.run.plan = replace(module.orders.run.plan, analyzed=1000.0)
+    module.analysis = Analysis("cephfs", 10, 0.0, ended=2000.0, judgement=judgement)
+    refused = module.partition_start(**asked)
+    assert refused.retval < 0 and why in refused.stderr
+    shown = module.partition_start(**asked, dry_run=True)
+    assert (shown.retval, module.orders.begun) == (0, [])
+    assert "bal_rank_mask 0x3" in shown.stdout
+    assert shown.stdout.endswith(f"\n\n'partition start' would refuse it: {refused.stderr}")
+    value = json.loads(module.partition_start(**asked, dry_run=True, format="json").stdout)
+    assert (value["name"], value["refused"]) == ("p", refused.stderr)
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_dry_run_tells_that_the_plan_it_shows_was_not_saved(module: Module, saved: bool) -> None:
+    module.orders.there = saved
+    shown = module.partition_start(dry_run=True).stdout
+    assert shown.endswith("\n\nnot saved: 'partition start' makes it anew") is not saved
+    assert json.loads(module.partition_start(dry_run=True, format="json").stdout)["saved"] is saved
+
+
 def test_a_plan_of_the_schedulers_shows_nothing_that_it_does_not_know(module: Module) -> None:
     """It knows requests, and inodes that are to move; no workload, and not all that is below."""
     made = plan(FakeCluster(), {100: 1, 101: 2})

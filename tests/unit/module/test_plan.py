@@ -25,7 +25,7 @@ from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
-from mds_partitioner.plan.caveats import less_even, of_elastic
+from mds_partitioner.plan.caveats import caveats, less_even, of_elastic
 from mds_partitioner.plan.circumstances import Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
@@ -387,6 +387,20 @@ def test_what_was_deleted_since_the_analysis_is_no_part_of_a_plan(
     assert {row.ino for row in plan.rows} == {101, 102, 103}
     assert f"{gone!r} is gone: it is no part of this plan" in plan.caveats
     assert 100 not in {step.ino for step in plan.steps}
+
+
+def test_one_note_tells_of_all_that_is_gone() -> None:
+    seen = judgement(ALL_ON_0).caveats
+    before = caveats(seen, (), {}, (), balanced=False)
+    for number, said in (
+        (1, "'/d0' is gone: it is"),
+        (3, "3 directories are gone: '/d0', '/d1', '/d2': they are"),
+        (2000, "2,000 directories are gone: '/d0', '/d1', '/d2' and 1,997 more: they are"),
+    ):
+        lost = replace(seen, gone=tuple(f"/d{i}" for i in range(number)))
+        assert set(caveats(lost, (), {}, (), balanced=False)) - set(before) == {
+            f"{said} no part of this plan"
+        }
 
 
 def test_a_pin_that_an_operator_set_since_the_analysis_is_seen(engine: EngineClient) -> None:

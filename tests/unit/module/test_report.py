@@ -14,7 +14,18 @@ from test_switch import HINTS
 from verdicts import UNKNOWN, verdict
 from wcwidth import wcswidth
 
-from mds_partitioner.act.run import APPLIED, DONE, KEPT, ROLLED_BACK, SKIPPED, UNDONE, Head, Record, Run
+from mds_partitioner.act.run import (
+    APPLIED,
+    DONE,
+    KEPT,
+    ROLLED_BACK,
+    SKIPPED,
+    STOPPED,
+    UNDONE,
+    Head,
+    Record,
+    Run,
+)
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.capacity_source import CapacitySource
 from mds_partitioner.errors import Unavailable
@@ -54,6 +65,16 @@ def test_nothing_is_in_progress_once_a_rollback_has_ended(state: str, said: str)
     run = Run("id", plan(FakeCluster(), {100: 1}), Head(state=ROLLED_BACK), {0: Record(state, "-1", 1.0)})
     assert progress(run) == 1.0
     assert row_states(run)[0].status == said
+
+
+@pytest.mark.parametrize(("state", "said"), [(KEPT, "Kept"), (UNDONE, "Rolled back"), (SKIPPED, "Skipped")])
+def test_a_rollback_does_not_wait_for_what_was_never_begun_of_a_row(state: str, said: str) -> None:
+    made = plan(FakeCluster(), {100: 1})
+    made = replace(made, steps=made.steps * 3)
+    run = Run("id", made, Head(state=ROLLED_BACK), {0: Record(state, "-1", 1.0)})
+    assert row_states(run)[0] == RowState(1.0, said)
+    assert row_states(replace(run, head=Head(state=STOPPED)))[0].progress < 0.4, "it may be started again"
+    assert row_states(replace(run, records={}))[0].status == "Ready"
 
 
 def test_a_row_whose_pin_has_arrived_is_done() -> None:
@@ -150,6 +171,15 @@ def test_top_0_shows_all() -> None:
     assert len([line for line in run_text(run, HERE, 0).splitlines() if "already-there" in line]) == MANY - 40
     assert plan_text(run.plan, 0).count("setfattr") == 40
     assert "more" not in run_text(run, HERE, 0)
+
+
+def test_the_reasons_below_a_table_are_those_of_its_rows() -> None:
+    made = plan(FakeCluster(directories=4), dict.fromkeys(range(100, 104), 1))
+    rows = tuple(replace(row, workload=float(i), why=f"it has {i}") for i, row in enumerate(made.rows))
+    run = Run("id", replace(made, rows=rows), Head(), {})
+    for text in (run_text(run, HERE, 2), plan_text(run.plan, 2)):
+        told = [line for line in text.splitlines() if ": it has " in line]
+        assert told == ["s3: rebalance: it has 3", "s2: rebalance: it has 2"]
 
 
 def test_a_table_fits_a_terminal_however_long_the_names_are() -> None:
