@@ -120,8 +120,11 @@ class Scheduling:
         return put_back(undone(turns, runs), distributing(runs, fs.fscid))
 
     def note_undone(self) -> None:
-        """What operators have rolled back is kept, before its plans are forgotten; the next look saves it."""
-        for fscid, watch in self._ledger.all():
+        """What operators have rolled back is kept, before its plans are forgotten; the next look saves it.
+
+        :raises Unavailable: what the last manager kept was not read yet
+        """
+        for fscid, watch in list(self._ledger.known().items()):
             with self._ledger.unchanged():
                 turns = undone(watch.kept.turns, self._read(fscid))
                 if turns != watch.kept.turns:

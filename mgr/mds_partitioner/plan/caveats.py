@@ -202,13 +202,13 @@ def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:
 
 
 def of_the_held(
-    prediction: Prediction, held: Mapping[int, float], ranks: Sequence[int], fs: str
+    prediction: Prediction, held: Mapping[int, float], ranks: Sequence[int], fs: str, mode: str
 ) -> tuple[str, ...]:
     """One sentence where the fullest rank cannot be relieved, and each other one may so have as much; none
     where these are even, or have little.
 
     :param held: by rank, req/s that stay there whatever is planned
-    :param ranks: that the plan may use
+    :param ranks: that the plan may use; mode: of heavy directories
     """
     after = {rank: prediction.load_after[str(rank)] for rank in ranks}
     fullest = max(ranks, key=lambda rank: after[rank])
@@ -221,7 +221,7 @@ def of_the_held(
     return (
         f"{after[fullest]:.0f} req/s stay on rank {fullest} whatever is planned, so the others need not be "
         f"even, and are not (up to {highest:.0f} req/s, {mean:.0f} on the mean): 'ceph mds_partitioner "
-        f"partition plan {word(fs)} --ranks {format_ranks(others)}' evens these",
+        f"partition plan {word(fs)} --ranks {format_ranks(others)} --heavy {mode}' plans for these alone",
     )
 
 

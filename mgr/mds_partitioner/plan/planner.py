@@ -126,7 +126,7 @@ def make_plan(
         caveats=(
             *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
             *(less_even(prediction, settings.imbalance_threshold) if made else ()),
-            *of_the_held(prediction, _held(rows, stay, stands), c.ranks, c.fs.name),
+            *of_the_held(prediction, _held(rows, stay, stands), c.ranks, c.fs.name, c.heavy_mode),
             *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
             *of_elastic(rows),
             *of_silent(silent),

@@ -15,6 +15,7 @@ from .balance import UNREADABLE
 from .partition import removed_state, run_state
 from .text import table
 
+KEYS = ("fs", "ranks", "analysis", "in_force", "plan", "balance", "scheduler")
 COLUMNS = ("Name", "Ranks", "Analysis", "Plan in force", "Newest plan", "Balance", "Scheduler")
 NO_FS = "(unknown)"  # no file system is called so
 LEFT = ("Name", "Analysis", "Plan in force", "Newest plan", "Balance", "Scheduler")
@@ -84,9 +85,8 @@ def removed_values(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 def unreadable_values(plans: Sequence[str]) -> list[dict[str, Any]]:
     """Of plans that cannot be read, by name, as plain data; they may be in force, nobody knows where."""
-    unknown = {"analysis": "none", "balance": "none", "scheduler": "none"}
-    of_none = {"fs": NO_FS, "ranks": 0} | unknown
-    return [of_none | {"in_force": [told], "plan": told} for told in (f"{n}: {UNREADABLE}" for n in plans)]
+    unknown = {"fs": NO_FS, "ranks": 0, "analysis": "none", "balance": "none", "scheduler": "none"}
+    return [unknown | {"in_force": [told], "plan": told} for told in (f"{n}: {UNREADABLE}" for n in plans)]
 
 
 def _few(plans: Sequence[str]) -> str:
@@ -98,5 +98,5 @@ def _few(plans: Sequence[str]) -> str:
 
 def overview_text(values: Sequence[dict[str, Any]]) -> str:
     """For people. ``values``: of ``overview_value``, ``removed_values`` and ``unreadable_values``."""
-    rows = [tuple({**v, "in_force": _few(v["in_force"])}.values()) for v in values]
+    rows = [tuple((v | {"in_force": _few(v["in_force"])})[key] for key in KEYS) for v in values]
     return table(COLUMNS, rows, LEFT)

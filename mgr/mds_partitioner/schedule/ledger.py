@@ -138,9 +138,13 @@ class Ledger:
 
     def get(self, fscid: int) -> Watch | None:
         """None: it was never started. :raises Unavailable: what the last manager kept was not read yet"""
+        return self.known().get(fscid)
+
+    def known(self) -> dict[int, Watch]:
+        """By fscid. :raises Unavailable: what the last manager kept was not read yet"""
         if self._watches is None:
             raise Unavailable("the module is starting: what the scheduler kept was not read yet")
-        return self._watches.get(fscid)
+        return self._watches
 
     def find(self, fs: FsState) -> Watch:
         """:raises NotFound: it was never started

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean, stdev
 
 from ..act.choice import number
@@ -30,7 +31,7 @@ from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Predictio
 from .core.view import Decision, Move, Scatter, View
 from .fragments import Fragments
 from .owned import Owned
-from .record import Turn, rolled_back
+from .record import ACT, Turn
 
 MEANWHILE = 60.0  # s that a look lasts: what is set within is newer
 ESTIMATE = "reqs: each rank's measured rate, shared out by popularity"
@@ -123,22 +124,22 @@ def undone(turns: Sequence[Turn], runs: Iterable[Run]) -> tuple[Turn, ...]:
 
     :param runs: of their file system
     """
-    ours = {run.plan.name: run for run in runs if run.plan.scheduled}
-    if all(run.head.state != ROLLED_BACK for run in ours.values()):
+    ours = {run.plan.name: (run, {row.ino for row in run.plan.rows}) for run in runs if run.plan.scheduled}
+    if all(run.head.state != ROLLED_BACK for run, _ in ours.values()):
         return tuple(turns)
-    merged = [(run, {row.ino for row in run.plan.rows}) for run in ours.values() if run.plan.replaces]
+    merged = [(run, inos) for run, inos in ours.values() if run.plan.replaces]
 
     def standing(turn: Turn) -> list[Run]:
-        if turn.plan in ours:
-            return [ours[turn.plan]]
+        own = [ours[turn.plan]] if turn.plan in ours else []
         later = ((run, inos) for run, inos in merged if number(run.plan.name) > number(turn.plan))
-        return [run for run, inos in later if any(ino in inos for ino, _ in turn.about)]
+        # The name of one that is forgotten is given again.
+        return [run for run, inos in own or later if any(ino in inos for ino, _ in turn.about)]
 
     def back(turn: Turn) -> bool:
-        found = standing(turn)
+        found = standing(turn) if turn.mode == ACT and turn.plan else []
         return bool(found) and all(run.head.state == ROLLED_BACK for run in found)
 
-    return rolled_back(turns, {turn.plan for turn in turns if turn.plan and not turn.undone and back(turn)})
+    return tuple(replace(turn, undone=turn.undone or back(turn)) for turn in turns)
 
 
 def owned(runs: Iterable[Run], fscid: int, now: float, split: Collection[int] = ()) -> Owned:

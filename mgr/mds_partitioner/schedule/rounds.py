@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +12,7 @@ from functools import partial
 
 from .. import clock
 from ..abreast import Each, in_turn
+from ..act.choice import live
 from ..act.registry import Plans
 from ..act.run import ACTIVE, Run, balancing
 from ..ceph.host import Host
@@ -306,16 +307,17 @@ class Rounds:
             watch.idle_since = now.steady
 
 
-def automate(policy: Callable[[FsState], bool], runs: Iterable[Run], fs: FsState) -> str:
+def automate(policy: Callable[[FsState], bool], runs: Sequence[Run], fs: FsState) -> str:
     """Why the scheduler may not act beside the built-in balancer; "" when that is off.
 
-    :param runs: a plan's balancer goes with the plan, or its mask would stay and confine the scheduler
+    :param runs: of the file system. A plan's balancer goes with the plan, or its mask would stay and confine
+        the scheduler; one that others were made after cannot be rolled back alone
     """
     if not fs.balance_automate or policy(fs):
         return ""
     plan, switched_on = balancing(runs, fs.fscid), ""
     cure = f"ceph fs set {fs.name} balance_automate false"
-    if plan is not None:
+    if plan is not None and max(live(runs), key=lambda run: run.plan.created).plan.name == plan:
         switched_on = f"plan '{plan}' switched it on: "
         cure = f"ceph mds_partitioner partition rollback {fs.name} {plan}"
     return (

@@ -500,7 +500,7 @@ def test_where_an_operators_pin_fills_a_rank_the_plan_that_evens_the_others_is_n
     assert plan.prediction.load_after == {"0": 2_000.0, "1": 825.0, "2": 0.0} and not plan.steps
     (told,) = (text for text in plan.caveats if "whatever is planned" in text)
     assert told.startswith("2000 req/s stay on rank 0") and "(up to 825 req/s, 412 on the mean)" in told
-    assert "'ceph mds_partitioner partition plan cephfs --ranks 1,2' evens these" in told
+    assert "'ceph mds_partitioner partition plan cephfs --ranks 1,2 --heavy fanout' plans for these" in told
     named = made(pinned, replace(circumstances("fanout"), ranks=(1, 2)), engine)
     assert sorted(named.prediction.load_after.values()) == [375.0, 450.0, 2_000.0]
     for even in (named, made(served_by((0,) * 20), circumstances("fanout"), engine)):

@@ -40,7 +40,7 @@ from mds_partitioner.plan.plan import Plan
 from mds_partitioner.policy.switch import ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.report import imbalance
 from mds_partitioner.report.analysis import analysis_text, directory_table, judgement_text, judgement_value
-from mds_partitioner.report.overview import Overview, overview_text, overview_value
+from mds_partitioner.report.overview import Overview, overview_text, overview_value, unreadable_values
 from mds_partitioner.report.partition import plan_text, plans_text, progress, run_line, run_text, run_value
 from mds_partitioner.report.rows import RowState, row_states
 from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell, wrapped
@@ -338,6 +338,12 @@ def test_status_shows_the_plan_in_force_behind_a_newer_one() -> None:
     started = replace(seen, runs=[Run("new", new.plan, Head(state="running"), {})])
     assert overview_value(started)["in_force"] == ["new: running"]
     assert "none" in overview_text([overview_value(replace(seen, runs=[]))])
+
+
+def test_a_plan_that_cannot_be_read_is_in_the_columns_of_plans() -> None:
+    head, *_, row = overview_text(unreadable_values(["bad"])).splitlines()
+    cells = [row[head.index(name) :].split("  ")[0].strip() for name in ("Plan in force", "Newest plan")]
+    assert cells == ["bad: unreadable"] * 2 and row.endswith("none")
 
 
 @pytest.mark.parametrize(

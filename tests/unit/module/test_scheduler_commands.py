@@ -116,6 +116,21 @@ def test_a_balancer_that_a_plan_has_switched_on_is_ended_with_that_plan(module: 
     assert module.scheduler_start(mode="act").retval == 0
 
 
+def test_a_plan_that_cannot_be_rolled_back_alone_is_not_named_as_the_cure(module: Module) -> None:
+    manager, cluster = module.manager, module.manager.cluster
+    manager.partitioner.plans.save(plan(cluster, {105: 1}, "0x3"))
+    module.partition_start(plan="p")
+    manager.run(20)
+    cluster.state = replace(cluster.state, balance_automate=False)
+    assert module.scheduler_start(mode="act").retval == 0
+    manager.run(30)
+    cluster.state = replace(cluster.state, balance_automate=True)
+    manager.run(10)
+    told = shown(module.scheduler_status()).replace("\n", " ")
+    assert "run 'ceph fs set cephfs balance_automate false' first" in told and "rollback" not in told
+    assert module.partition_rollback(plan="p").retval < 0, "plans of the scheduler came after it"
+
+
 def test_ranks_that_a_mask_leaves_out_are_named(module: Module) -> None:
     manager, cluster = module.manager, module.manager.cluster
 
@@ -753,6 +768,10 @@ def test_what_an_operator_rolled_back_has_brought_nothing_also_when_its_plans_ar
         assert {(turn["predicted_gain"], turn["real_gain"]) for turn in moved} == {(0.0, None)}
 
     told(module)
+    ledger, known = module.manager.ledger, module.manager.ledger._watches
+    ledger._watches = None
+    assert {module.partition_rm(name).retval for name in plans} == {-errno.EAGAIN}, "it could not be kept"
+    ledger._watches = known
     assert plans and {module.partition_rm(name).retval for name in plans} == {0}
     told(module)
     module.manager.run(15)

@@ -551,3 +551,5 @@ def test_what_was_merged_is_undone_with_what_stands_for_it() -> None:
     assert marked(first, replace(last, head=Head(ROLLED_BACK))) == [2], "the first was moved twice"
     both = [replace(run, head=Head(ROLLED_BACK)) for run in (first, last)]
     assert marked(*both) == [0, 2], "of another directory none stands for the second"
+    again = ended(1, 103, ROLLED_BACK)
+    assert marked(again) == [], "the name of a plan that was forgotten is given again"

@@ -22,10 +22,10 @@ from .look import Look
 from .moves import chosen, paying
 from .view import Piece, Scatter
 
-READ = 0.75  # of a rank's requests look up a name: files are mostly read there. Each create looks up one, too
+READ = 0.65  # of a rank's requests look up a name: files are mostly read there. Each create looks up one, too
 
 Own = tuple[Piece, float]
-"""A piece that is on one rank, and its load that would go to others, req/s."""
+"""A piece that is on one rank, and its load, req/s."""
 
 
 def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
@@ -35,14 +35,11 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
     :param stuck: ranks that are full, or nearly so, and that no move relieves
     """
     pieces = (p for p in look.view.pieces if p.rank in stuck and p.ino not in look.expected.bound)
-    leaves: dict[int | None, float] = {
-        r.rank: 1.0 - r.lookups if r.lookups <= READ else 0.0 for r in look.view.ranks
-    }
+    read = {r.rank for r in look.view.ranks if r.lookups > READ}
     may = [
-        # In which directory names are looked up is not told: as much of each.
-        (piece, look.expected.load(piece) * (leaves.get(piece.rank, 0.0) if piece.files else 1.0))
+        (piece, look.expected.load(piece))
         for piece in pieces
-        if _may(look, piece) and not (piece.files and _waits(look, piece.rank))
+        if _may(look, piece) and not (piece.files and (piece.rank in read or _waits(look, piece.rank)))
     ]
     best = scatter(may, look.loads, look.shares, look.band)
     found = [replace(each, inodes=_inodes(look, look.pieces[each.ino])) for each in best]
