@@ -49,6 +49,15 @@ def uneven(factor: str, epochs: str = "9x40") -> tuple[dict[str, str], ...]:
     )
 
 
+def taken_over(silence: str) -> tuple[dict[str, str], ...]:
+    """Uneven under one manager for 3 minutes, and under the next one after some that it told nothing."""
+    told = {"imbalance_factor_ratio": ("0.5", "0.5"), "imbalance_threshold_ratio": ("0.075", "0.075")}
+    told |= {"imbalanced_epochs": ("9", "1+6")}
+    first = (series(name, f"{before}x3 stale", **FS) for name, (before, _) in told.items())
+    then = (series(name, f"{silence} {after}x20", **FS, instance="j") for name, (_, after) in told.items())
+    return (*first, *then)
+
+
 HOT = series("rank_hot", "1x40", **RANK0)
 # No sample of the factor: the capacity of a rank is not known.
 OPEN = (uneven("0x40")[1], series("imbalance_most_ratio", "0.9x40", **FS))
@@ -109,28 +118,14 @@ CASES = (
     Case(
         "imbalance across a fail-over",
         IMBALANCE,
-        (
-            series("imbalance_factor_ratio", "0.5x3 stale", **FS),
-            series("imbalance_threshold_ratio", "0.075x3 stale", **FS),
-            series("imbalanced_epochs", "9x3 stale", **FS),
-            series("imbalance_factor_ratio", "_x3 0.5x20", **FS, instance="j"),
-            series("imbalance_threshold_ratio", "_x3 0.075x20", **FS, instance="j"),
-            series("imbalanced_epochs", "_x3 1+6x20", **FS, instance="j"),
-        ),
+        taken_over("_x3"),
         7,
         FS,
     ),
     Case(
         "imbalance across a fail-over, when nothing is told for a while",
         IMBALANCE,
-        (
-            series("imbalance_factor_ratio", "0.5x3 stale", **FS),
-            series("imbalance_threshold_ratio", "0.075x3 stale", **FS),
-            series("imbalanced_epochs", "9x3 stale", **FS),
-            series("imbalance_factor_ratio", "_x5 0.5x20", **FS, instance="j"),
-            series("imbalance_threshold_ratio", "_x5 0.075x20", **FS, instance="j"),
-            series("imbalanced_epochs", "_x5 1+6x20", **FS, instance="j"),
-        ),
+        taken_over("_x5"),
         7,
         FS,
     ),
