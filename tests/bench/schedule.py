@@ -194,7 +194,7 @@ def _state(loads: Sequence[float], *, spread: bool) -> dict[str, float]:
     cluster = Large(loads, RANKS, 1.3 * sum(loads) / RANKS)
     if spread:
         cluster.spread()
-    manager = Manager(cluster)
+    manager = Manager(cluster, spent=lambda: time.thread_time() - cluster.free.seconds)
     manager.scheduling.start(manager.fs, ACT)
     _cost(manager, cluster, WARM if spread else 10)
     cost = _cost(manager, cluster, SECONDS)

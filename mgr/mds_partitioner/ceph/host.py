@@ -56,6 +56,14 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
     )
 
 
+def _told(mds: str, prefix: str, answer: str) -> Any:
+    """What an MDS said. :raises CephError: it is not JSON"""
+    try:
+        return json.loads(answer or "null")
+    except ValueError as e:
+        raise CephError(f"mds.{mds}: the answer to '{prefix}' is not JSON: {e}") from e
+
+
 def _output(prefix: str, code: int, out: str, message: str) -> str:
     """Of a mon command."""
     if code:
@@ -216,15 +224,12 @@ class Host:
         """
         what = f"mds.{mds} and '{prefix}'"
         # In a thread that stays, as ``Workers`` says; sending, too, may hang: libcephfs asks the mon first.
-        return self._workers(fs).run(what, TELLS_TIMEOUT, lambda: self._tell(mds, prefix, arguments))
+        answer = self._workers(fs).run(what, TELLS_TIMEOUT, lambda: self._tell(mds, prefix, arguments))
+        return _told(mds, prefix, answer)
 
-    def _tell(self, mds: str, prefix: str, arguments: Mapping[str, Any]) -> Any:
+    def _tell(self, mds: str, prefix: str, arguments: Mapping[str, Any]) -> str:
         command = {"prefix": prefix, "format": "json", **arguments}
-        out = self._mds.tell(mds, command, TELL_TIMEOUT)
-        try:
-            return json.loads(out or "null")
-        except ValueError as e:
-            raise CephError(f"mds.{mds}: the answer to '{prefix}' is not JSON: {e}") from e
+        return self._mds.tell(mds, command, TELL_TIMEOUT)
 
     def _workers(self, fs: FsState) -> Workers:
         with self._lock:
@@ -248,7 +253,8 @@ class Host:
         def outcome(name: str) -> Any:
             left = ends - time.monotonic()
             try:
-                return workers.result(futures[name], f"mds.{name} and '{prefix}'", left)
+                answer = workers.result(futures[name], f"mds.{name} and '{prefix}'", left)
+                return _told(name, prefix, answer)  # in this thread, whose CPU time is the caller's
             except PartitionerError as e:
                 return e
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -40,6 +41,7 @@ from .tick_interval import TickInterval
 from .watch import CALM, Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
+SHARE = 0.02  # of a core that looks take: with very many directories there are fewer of them
 IDLE = 10.0  # s between two looks whether there is something to do
 UNHEARD = "rank {} has not told this manager twice yet what it serves"
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
@@ -64,16 +66,18 @@ class Rounds:
         *,
         planned: Callable[[], None],
         failed: Callable[[], None],
+        spent: Callable[[], float] = time.thread_time,
     ) -> None:
         """``undo`` begins a rollback. ``policy``: does a Mantle policy of ours balance a file system?
 
         :param planned: called when there is something to do
         :param failed: told of each failure
+        :param spent: CPU seconds that the calling thread has taken so far
         """
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host, now)
-        self._planned, self._failed = planned, failed
+        self._planned, self._failed, self._spent = planned, failed, spent
         self._unwatched = True  # a manager may have left something of file systems that nobody watches
         self._orders = Orders(host, ledger, plans, undo, self._tick_interval, planned, log, now)
 
@@ -101,14 +105,18 @@ class Rounds:
             self._log.warning("options of file systems without a scheduler: %s", e)
 
     def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
-        interval = self._interval()
-        watch.due = now.steady + interval
+        began, due = self._spent(), now.steady + self._interval()
+        watch.due = due
         watch.problem = self._apart(fscid, watch, self._step) or watch.problem
+        watch.spent += self._spent() - began
+        again = watch.measured + self._pace(watch)
         if watch.problem:
             self._failed()
             watch.look_fails()
         if watch.glances and watch.waits_since is None and not watch.problem:
-            watch.due = min(watch.due, now.steady + GLANCE, watch.measured + interval)
+            watch.due = min(watch.due, now.steady + GLANCE, again)
+        elif watch.due == due:  # nobody wants it sooner
+            watch.due = max(due, again)
 
     def hasten(self) -> None:
         """The intervals may have become shorter: no longer ones are waited for."""
@@ -120,6 +128,10 @@ class Rounds:
     def _interval(self) -> float:
         """s between two looks: in less time MDSs tell nothing new, and what is seen is of before a move."""
         return max(float(self._settings()[1].scheduler_interval), self._host.report_period())
+
+    def _pace(self, watch: Watch) -> float:
+        """s between two looks at a file system, as long as looks take no more than their share."""
+        return max(self._interval(), min(CALM, watch.spent / SHARE))
 
     def read(self, each: Each = in_turn) -> float:
         """Read about directories, for the looks. Returns in how many seconds it is to be done again."""
@@ -212,7 +224,7 @@ class Rounds:
         view = blind if wait else self._seen(fs, watch, settings, ours, now)
         if view.measured:
             # After a look that waits the next one is no glance: ranks may have gone meanwhile.
-            watch.measured = float("-inf") if wait else now.steady
+            watch.measured, watch.spent = float("-inf") if wait else now.steady, 0.0
         view = view if wait else self._readied(watch, view)
         over = self._orders.give_up(fs, watch, now)
         before = watch.state
@@ -275,7 +287,7 @@ class Rounds:
             self._orders.prepare(fs, watch, now)
         held = owned(self._plans.of(fs), fs.fscid, now.wall, watch.state.split)
         moved, pins = begun(watch.kept.day, now.steady), _pinned(watch, held)
-        if watch.view and watch.glances and now.steady < watch.measured + self._interval():
+        if watch.view and watch.glances and now.steady < watch.measured + self._pace(watch):
             watch.view = replace(self._looker.glance(fs, watch, watch.view, now), begun=moved, pins=pins)
             return watch.view
         learned, window = self._ranks.learned(fs.fscid), self._interval()

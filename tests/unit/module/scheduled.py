@@ -297,7 +297,12 @@ class Options:
 class Manager:
     """One manager: it dies with this object."""
 
-    def __init__(self, cluster: Cluster, options: Options | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: Options | None = None,
+        spent: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.cluster, self.options = cluster, options or Options()
         cluster.managers += 1
         host: Any = cluster
@@ -324,6 +329,7 @@ class Manager:
             cluster.now,
             planned=self._wake,
             failed=lambda: self._failed("looks"),
+            spent=spent,
         )
         plans.load()
         ledger.begin()

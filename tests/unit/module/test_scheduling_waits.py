@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fake_cluster import Directory, plan
 from scheduled import NOGROUP, Cluster, Manager, fewer
-from test_scheduling import AT_LAST, churned, pins, until_moving
+from test_scheduling import AT_LAST, churned, loads, pins, until_moving
 
 from mds_partitioner import clock
 from mds_partitioner.act.run import Run
@@ -99,6 +99,32 @@ def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: 
     assert acting.rounds.tick() > 1.0, "the loop waits for the next look"
     assert looks(acting, 60) <= 13
     assert cluster.options[TICK] == ""
+
+
+@pytest.mark.parametrize(("cost", "most"), [(0.001, 25), (0.4, 8), (60.0, 6)])
+def test_looks_that_cost_more_are_rarer_and_what_moves_is_followed_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, cost: float, most: int
+) -> None:
+    cluster, spent, glances = Cluster(), [0.0], list[float]()
+    manager = Manager(cluster, fewer(scheduler_inodes=1000), spent=lambda: spent[0])
+    looked, glance, measured = Looker.look, Looker.glance, list[float]()
+
+    def looks(*args: Any) -> View:
+        measured.append(cluster.steady)
+        spent[0] += cost
+        return looked(*args)
+
+    def glimpses(*args: Any) -> View:
+        glances.append(cluster.steady)
+        return glance(*args)
+
+    monkeypatch.setattr(Looker, "look", looks)
+    monkeypatch.setattr(Looker, "glance", glimpses)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(120)
+    assert most - 2 <= len(measured) <= most
+    assert glances, "what moves is followed"
+    assert loads(cluster) == [200.0] * 4
 
 
 def test_a_longer_interval_is_not_waited_for_when_it_was_made_shorter() -> None:
