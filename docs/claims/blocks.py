@@ -22,6 +22,9 @@ MOVING = ("cycle", "flash", "jumps", "leaving")
 NO_LIMIT = ("flash", "mix", "web")
 """Loads of which the oracle is not the most that there can be: what it knows is not what they ask for."""
 
+CHANGES = ("churn", "dbench", "line", "md", "programs")
+"""Loads whose clients make and delete: so what the oracle's pins had moved is not all that there was."""
+
 LAST = ("cold/*-tentacle-5x12", "cold/line/line-tentacle-8x8")
 EARLIER = (
     "scheduler/churn-middle/churn-tentacle-5x12",

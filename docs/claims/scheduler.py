@@ -99,6 +99,7 @@ def _commits(results: Results) -> Claim:
 _RATIOS = ("/ built-in", "/ built-in to auth", "/ oracle", "/ oracle from 60 s")
 _EACH = ("each client / built-in to auth", "each client / oracle")
 _LAST = ("s until even", "inodes moved")
+_INODES = "inodes moved / oracle's"
 
 
 _OTHERS = (BASE, TO_AUTH, LIMIT, LIMIT, TO_AUTH, LIMIT)
@@ -124,7 +125,16 @@ def _row(block: Block) -> list[str]:
     ours = block[OURS]
     texts = [_shown(block, other, ratio) for ratio, other in zip(_ratios(block), _OTHERS, strict=True)]
     first, *rest = (tables.number(of(ours)) for of in (tables.whole, tables.even_after, tables.moved))
-    return [first, *texts, *rest]
+    return [first, *texts, *rest, _inodes(block)]
+
+
+def _inodes(block: Block) -> str:
+    """Moved, over what the oracle's pins moved; in brackets where clients make and delete."""
+    placed = tables.placed(block[LIMIT])
+    if placed <= 0:
+        return "not known"
+    times = f"{tables.moved(block[OURS]) / placed:.2f}"
+    return f"({times})" if blocks.load(block) in blocks.CHANGES else times
 
 
 def _by_c(block: Block) -> list[float | None]:
@@ -153,10 +163,10 @@ def _cold(results: Results) -> Claim:
     lines = [[_named(block), *_row(block)] for block in found]
     seven = [block for block in found if blocks.load(block) in blocks.SEVEN]
     lines += [
-        [f"the seven, {name}", "-", *_means(seven, ratios), "-", "-"]
+        [f"the seven, {name}", "-", *_means(seven, ratios), "-", "-", "-"]
         for name, ratios in (("op/s", _ratios), ("op/s / C", _by_c))
     ]
-    head = ["load", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST]
+    head = ["load", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST, _INODES]
     return Claim(compare.table(head, lines), _cells(found))
 
 
@@ -171,7 +181,7 @@ def _repeated(results: Results) -> Claim:
     )
     found = [block for load in loads for block in every if blocks.load(block) == load]
     lines = [[_named(block), blocks.commit(block), *_row(block)] for block in found]
-    head = ["load", "commit", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST]
+    head = ["load", "commit", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST, _INODES]
     return Claim(compare.table(head, lines), _cells(found))
 
 

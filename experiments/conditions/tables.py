@@ -54,6 +54,13 @@ def moved(cell: Cell) -> float:
     return float(figures.total(cell, "exported_inodes"))
 
 
+def placed(cell: Cell) -> int:
+    """Inodes that ranks other than 0, which had all, were given before the first client began; what clients
+    of cells before made or deleted there is in it."""
+    ranks = cell["samples"][0]["ranks"].items()
+    return sum(of["imported_inodes"] - of["exported_inodes"] for rank, of in ranks if rank != "0")
+
+
 _LAST: Mapping[str, Callable[[Cell], float]] = {
     "s until even": even_after,
     "inodes moved": moved,
