@@ -12,6 +12,7 @@ from lab.waiting import until
 
 NAME = "mds_partitioner"
 _ENABLE_S = 60
+_LEARNED = f"mgr/{NAME}/capacity/"
 
 
 def enable(lab: Lab, options: Mapping[str, str]) -> None:
@@ -25,6 +26,24 @@ def enable(lab: Lab, options: Mapping[str, str]) -> None:
 def disable(lab: Lab) -> None:
     """Disable the module; the manager restarts."""
     lab.monitor.command("mgr module disable", module=NAME)
+
+
+def begin_anew(lab: Lab) -> None:
+    """As it is when it is enabled for the first time: no option is set, and no capacity was learned."""
+    disable(lab)
+    until(lambda: ask_or_none(lab, "status") is None, _ENABLE_S, f"{NAME} has ended")
+    for option in lab.monitor.json("config dump"):
+        if option["name"].startswith(f"mgr/{NAME}/"):
+            unset_option(lab, option["name"].rpartition("/")[2])
+    for key in lab.monitor.json("config-key ls"):
+        if key.startswith(_LEARNED):
+            lab.monitor.command("config-key rm", key=key)
+    enable(lab, {})
+
+
+def unset_option(lab: Lab, name: str) -> None:
+    """It has its default again."""
+    lab.monitor.command("config rm", who="mgr", name=f"mgr/{NAME}/{name}")
 
 
 def set_option(lab: Lab, name: str, value: str) -> None:

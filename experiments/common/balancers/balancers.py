@@ -49,7 +49,9 @@ def _builtin_to_auth(setting: Setting) -> list[Pin]:
 
 
 def _scheduler(setting: Setting) -> list[Pin]:
-    """From cold: nothing was analyzed, and no capacity is known."""
+    """From cold: no option of the module's is set, nothing was analyzed, and no capacity is known. Between
+    cells the module has the options of an analysis, and learns from what others' ranks serve."""
+    module.begin_anew(setting.lab)
     module.text(setting.lab, "scheduler start", fs=FS, mode="act")
     return []
 
@@ -174,4 +176,8 @@ def switch_off(lab: Lab) -> None:
     lab.monitor.command("fs set", fs_name=FS, var="bal_rank_mask", val=_EVERY_RANK)
     for option in (_NO_REPLICAS, _LOOKUPS):
         lab.monitor.command("config rm", who="mds", name=option)
+    for option in ("selection", "rank_capacity"):
+        module.unset_option(lab, option)
+    for option, value in pinning.OPTIONS.items():
+        module.set_option(lab, option, value)
     pinning.forget(lab)
