@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Medians of several runs as Markdown: `python3 -m demo.medians docs/results/demo-*.json`."""
+"""Medians of several runs as Markdown: `python3 -m demo.medians docs/results/demo-[0-9].json`."""
 
 import json
 import statistics

@@ -7,7 +7,7 @@ from typing import Any
 
 from docs.claims.results import Results
 from experiments.common.figures import run_figures
-from experiments.common.figures.compare import BASE, LIMIT
+from experiments.common.figures.compare import ALIKE, BASE, LIMIT
 from experiments.conditions import tables
 from experiments.conditions.tables import OURS
 
@@ -25,8 +25,9 @@ NO_LIMIT = ("flash", "mix", "web")
 CHANGES = ("churn", "dbench", "line", "md", "programs")
 """Loads whose clients make and delete: so what the oracle's pins had moved is not all that there was."""
 
-LAST = ("cold/*-tentacle-5x12", "cold/line/line-tentacle-8x8")
-EARLIER = (
+FOLDERS = ("cold/*-tentacle-5x12", "cold/line/line-tentacle-8x8")
+"""Of one block each of many loads."""
+OTHERS = (
     "scheduler/churn-middle/churn-tentacle-5x12",
     "scheduler/churn-quick-ticks/churn-tentacle-5x12",
     "scheduler/dbench-beside/dbench-tentacle-5x12",
@@ -38,15 +39,15 @@ EARLIER = (
     "scheduler/eight-third/cnn-tentacle-5x8",
     "scheduler/eight-fourth/cnn-tentacle-5x8",
     *(f"scheduler/five/{load}-tentacle-5x5" for load in ("cnn", "flash", "zipf")),
+    "scheduler/five-again/flash-tentacle-5x5",
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
 )
-"""Other blocks of loads that were measured more than once, also with less CPU a rank."""
+"""The other blocks of loads that were measured more than once, also with less CPU a rank."""
 USUAL, RANKS = 12, 5  # % of a core; ranks
 UNLIKE = "cold/quotas/zipf12-tentacle-4x8-8-16-16"
 
-_ALIKE = 1.2  # the highest C of a block over its lowest
 _OTHERS = 0.15  # cores of other work that a block's runs may differ by; no less can be told
 
 
@@ -55,18 +56,27 @@ def block(results: Results, cells: str, names: Sequence[str] = NAMES, run: int =
     return {name: results.cell(f"{cells}-{name}-{run}") for name in names}
 
 
-def last(results: Results) -> list[Block]:
-    """The last of each load, of five minutes."""
-    return [
+def of_five_minutes(results: Results) -> list[Block]:
+    """All of them."""
+    first = [
         block(results, cells.replace("*", str(ours["workload"])), run=int(ours["run"]))
-        for cells in LAST
+        for cells in FOLDERS
         for ours in results.cells(f"{cells}-{OURS}-*")
     ]
+    return [*first, *(block(results, cells) for cells in OTHERS)]
 
 
-def of_five_minutes(results: Results) -> list[Block]:
-    """All of them: the last ones, and those that were measured once more."""
-    return [*last(results), *(block(results, cells) for cells in EARLIER)]
+def by_load(results: Results) -> dict[str, list[Block]]:
+    """The same by load, the newest first."""
+    found: dict[str, list[Block]] = {}
+    for each in sorted(of_five_minutes(results), key=lambda of: str(of[OURS]["date"]), reverse=True):
+        found.setdefault(load(each), []).append(each)
+    return dict(sorted(found.items()))
+
+
+def last(results: Results) -> list[Block]:
+    """The newest of each load."""
+    return [found[0] for found in by_load(results).values()]
 
 
 def load(of: Block) -> str:
@@ -74,11 +84,15 @@ def load(of: Block) -> str:
     return str(of[OURS]["workload"])
 
 
+def at(of: Block) -> str:
+    """What of a core each rank had."""
+    return f"{of[OURS]['mds_cpu']:g} %"
+
+
 def commit(of: Block) -> str:
     """The scheduler's; and what of a core each rank had, where that is not USUAL."""
-    quota = of[OURS]["mds_cpu"]
-    at = "" if quota == USUAL or of[OURS]["ranks"] != RANKS else f", at {quota:g} %"
-    return str(of[OURS].get("version", "before digests")) + at
+    usual = of[OURS]["mds_cpu"] == USUAL or of[OURS]["ranks"] != RANKS
+    return str(of[OURS].get("version", "before digests")) + ("" if usual else f", at {at(of)}")
 
 
 def commits(of: Block) -> list[str]:
@@ -100,7 +114,7 @@ def capacities(of: Block) -> tuple[float, float]:
 def changed(of: Block) -> bool:
     """Whether what a rank serves changed by more than a fifth within the block."""
     least, most = capacities(of)
-    return most > _ALIKE * least
+    return most > ALIKE * least
 
 
 Measure = Callable[[Cell], float]

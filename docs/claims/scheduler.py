@@ -29,10 +29,10 @@ def _inline(text: str, of: Iterable[Block]) -> Claim:
 
 def _option(results: Results) -> Claim:
     """What that option alone is worth."""
-    found = blocks.last(results)
+    found = [block for of_load in blocks.by_load(results).values() for block in of_load]
     lines = [
         [
-            blocks.load(block),
+            f"{blocks.load(block)} ({blocks.at(block)})",
             *(
                 shown(tables.between(block, name, BASE, of))
                 for of in (tables.whole, blocks.ranks_worth)
@@ -49,7 +49,7 @@ def _option(results: Results) -> Claim:
 
 def _option_alone(results: Results) -> Claim:
     """The same, from the least to the most."""
-    found = blocks.last(results)
+    found = blocks.of_five_minutes(results)
     ratios = (
         tables.between(block, TO_AUTH, BASE, of) for block in found for of in blocks.measures(block).values()
     )
@@ -160,26 +160,20 @@ def _named(block: Block) -> str:
 def _cold(results: Results) -> Claim:
     """A row each, and what the seven workloads have on the mean."""
     found = blocks.last(results)
-    lines = [[_named(block), *_row(block)] for block in found]
+    lines = [[_named(block), blocks.commit(block), *_row(block)] for block in found]
     seven = [block for block in found if blocks.load(block) in blocks.SEVEN]
     lines += [
-        [f"the seven, {name}", "-", *_means(seven, ratios), "-", "-", "-"]
+        [f"the seven, {name}", "-", "-", *_means(seven, ratios), "-", "-", "-"]
         for name, ratios in (("op/s", _ratios), ("op/s / C", _by_c))
     ]
-    head = ["load", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST, _INODES]
+    head = ["load", "commit", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST, _INODES]
     return Claim(compare.table(head, lines), _cells(found))
 
 
 def _repeated(results: Results) -> Claim:
     """All blocks of loads that were measured more than once, the last one first."""
-    earlier = [blocks.block(results, cells) for cells in blocks.EARLIER]
-    loads = list(dict.fromkeys(map(blocks.load, earlier)))
-    every = sorted(
-        (b for b in blocks.of_five_minutes(results) if blocks.load(b) in loads),
-        key=lambda block: str(block[OURS]["date"]),
-        reverse=True,
-    )
-    found = [block for load in loads for block in every if blocks.load(block) == load]
+    repeated = (of for of in blocks.by_load(results).values() if len(of) > 1)
+    found = [block for of in repeated for block in of]
     lines = [[_named(block), blocks.commit(block), *_row(block)] for block in found]
     head = ["load", "commit", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST, _INODES]
     return Claim(compare.table(head, lines), _cells(found))
@@ -362,7 +356,10 @@ def _parts(cells: Sequence[str], part: Callable[[str, str], str]) -> Callable[[R
     def claim(results: Results) -> Claim:
         found = [blocks.block(results, place) for place in cells]
         rows = {
-            f"{name}, {blocks.commit(block)}": (cell, _ops_by(cell, part))
+            f"{name}, {blocks.commit(block)}{'' if limits(cell).counts else ' (does not count)'}": (
+                cell,
+                _ops_by(cell, part),
+            )
             for block in found
             for name, cell in block.items()
         }
@@ -453,11 +450,15 @@ def _quick(results: Results) -> Claim:
     return Claim(tables.beside(cells, ("zipf", "cnn"), names), cells)
 
 
-def _manager(places: Sequence[str], names: Sequence[str]) -> Callable[[Results], Claim]:
-    """What the manager took in blocks of five minutes, % of a core, from the least to the most."""
+def _manager(names: Sequence[str], of: Callable[[str], bool]) -> Callable[[Results], Claim]:
+    """What the manager took in blocks of five minutes, % of a core, from the least to the most.
+
+    :param of: of this load?
+    """
 
     def claim(results: Results) -> Claim:
-        cells = [cell for place in places for name in names for cell in results.cells(f"{place}-{name}-*")]
+        found = [block for block in blocks.of_five_minutes(results) if of(blocks.load(block))]
+        cells = [block[name] for block in found for name in names if name in block]
         used = [100 * run_figures.cores(cell, "mgr") for cell in cells]
         text = span(used, ".1f", "the manager") if len(used) > 1 else f"{used[0]:.1f}"
         return Claim(text, cells, table=False)
@@ -493,6 +494,7 @@ CLAIMS: Claims = {
     "scheduler-conditions": _conditions,
     "scheduler-flash": _by_phase("cold/flash-tentacle-5x12", _crowd, (BASE,)),
     "scheduler-flash-five": _by_phase("scheduler/five/flash-tentacle-5x5", _crowd, (BASE,)),
+    "scheduler-flash-again": _by_phase("scheduler/five-again/flash-tentacle-5x5", _crowd, (BASE, LIMIT)),
     "scheduler-cycle-times": _by_phase("cold/cycle-tentacle-5x12", _times, (LIMIT,)),
     "scheduler-mix-sum": _of_mix(lambda block: tables.ratio(block, TO_AUTH, tables.whole)),
     "scheduler-mix-each": _of_mix(lambda block: tables.each_client(block, TO_AUTH)),
@@ -502,9 +504,9 @@ CLAIMS: Claims = {
     "scheduler-cycle": _cycle,
     "settled-quick": _quick,
     "scheduler-cost": _cost,
-    "scheduler-manager": _manager(blocks.LAST[:1], (OURS,)),
-    "scheduler-manager-line": _manager(blocks.LAST[1:], (OURS,)),
-    "scheduler-manager-others": _manager(blocks.LAST, (BASE, TO_AUTH, LIMIT)),
+    "scheduler-manager": _manager((OURS,), lambda load: load != "line"),
+    "scheduler-manager-line": _manager((OURS,), lambda load: load == "line"),
+    "scheduler-manager-others": _manager((BASE, TO_AUTH, LIMIT), lambda load: True),
     "scheduler-ticks": _ticks,
     "scheduler-trials": _trials,
     "scheduler-churn": churn.pairs,

@@ -4,14 +4,12 @@
 from collections.abc import Callable, Sequence
 
 from demo import medians
-from docs.claims import scale, scheduler
+from docs.claims import noise, scale, scheduler
 from docs.claims.claim import Claim, Claims, span
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, correction, paper, run_figures
 from experiments.common.figures.compare import BASE, LIMIT, Ratio
-from experiments.common.figures.interval import chance
 from experiments.common.figures.limits import TOLD, limits
-from lab.errors import LabError
 
 
 def _of(results: Results, *balancers: str) -> list[Result]:
@@ -22,30 +20,17 @@ def _against(results: Results, balancer: str) -> Claim:
     return Claim(compare.of_one(results.rows, balancer), _of(results, balancer, BASE, LIMIT))
 
 
-def _range(
-    of: str, against: str, form: str, but: Sequence[str] = (), only: Sequence[str] = ()
-) -> Callable[[Results], Claim]:
+def _range(of: str, against: str, form: str, only: Sequence[str] = ()) -> Callable[[Results], Claim]:
     """From the least to the most of the workloads' ratios of op/s."""
 
     def claim(results: Results) -> Claim:
         ratios = (
             compare.ratio(results.rows, name, paper.OPS, of, against)
             for name in results.rows
-            if name not in but and (not only or name in only)
+            if not only or name in only
         )
         text = span((r.median for r in ratios if r and r.blocks), form, f"{of} and {against}")
         return Claim(text, _of(results, of, against), table=False)
-
-    return claim
-
-
-def _one(workload: str, of: str, against: str) -> Callable[[Results], Claim]:
-    def claim(results: Results) -> Claim:
-        ratio = compare.ratio(results.rows, workload, paper.OPS, of, against)
-        if ratio is None:
-            raise LabError(f"{workload} has no block of {of} and {against}")
-        cells = [cell for cell in _of(results, of, against) if cell["workload"] == workload]
-        return Claim(f"{ratio.median:.2f}", cells, table=False)
 
     return claim
 
@@ -111,10 +96,15 @@ def _losses(results: Results) -> Claim:
 
 
 def _below(results: Results, of: str, against: str, least: float) -> str:
-    """The medians of op/s that are lower."""
-    found = {name: compare.ratio(results.rows, name, paper.OPS, of, against) for name in results.rows}
-    lower = {name: r.median for name, r in found.items() if r and r.blocks and r.median < least}
-    return ", ".join(f"{name} {value:.2f}" for name, value in lower.items()) or "nowhere"
+    """The medians of op/s that are lower; by op/s / C, too, where C changed."""
+    found = [
+        (name, how, ratio)
+        for name in results.rows
+        for what, how in ((paper.OPS, ""), (paper.RANKS_WORTH, ", by op/s / C"))
+        if (ratio := compare.ratio(results.rows, name, what, of, against)) and (ratio.changed or not how)
+    ]
+    lower = [f"{name} {r.median:.2f}{how}" for name, how, r in found if r.blocks and r.median < least]
+    return ", ".join(lower) or "nowhere"
 
 
 def _left_out(results: Results) -> Claim:
@@ -174,18 +164,6 @@ def _demo_runs(results: Results) -> Claim:
     return Claim(medians.markdown(runs), runs)
 
 
-def _chance(results: Results) -> Claim:
-    """Between what one ratio may be by chance, of two that are alike."""
-    repeated = [
-        ratio.blocks
-        for workload, rows in results.rows.items()
-        for name in dict.fromkeys(row["balancer"] for row in rows if row["balancer"] != BASE)
-        if (ratio := compare.ratio(results.rows, workload, paper.OPS, name, BASE))
-    ]
-    factor = chance(repeated)
-    return Claim(f"{1 / factor:.2f} to {factor:.2f}", results.matrix, table=False)
-
-
 def _reference(results: Results) -> Claim:
     cells = results.cells("reference/*")
     return Claim(str(correction.fitted(cells)), cells, table=False)
@@ -195,8 +173,7 @@ CLAIMS: Claims = {
     "demo": _demo,
     "demo-runs": _demo_runs,
     "pinning-over-builtin": _range("subvolume-pinning", BASE, ".1f"),
-    "pinning-over-oracle": _range("subvolume-pinning", LIMIT, ".2f", but=("mix",)),
-    "pinning-over-oracle-in-mix": _one("mix", "subvolume-pinning", LIMIT),
+    "pinning-over-oracle": _range("subvolume-pinning", LIMIT, ".2f"),
     "lunule-over-builtin": _range("lunule", BASE, ".2f"),
     "lunule-mindex-over-builtin": _range("lunule-mindex", BASE, ".2f"),
     "lunule-mindex-over-builtin-scans": _range("lunule-mindex", BASE, ".2f", only=("cnn", "nlp")),
@@ -212,6 +189,7 @@ CLAIMS: Claims = {
     "adaptation": _adaptation,
     "scale": _scale,
     "reference": _reference,
-    "chance": _chance,
+    "chance": noise.told,
+    "scheduler-verdict": noise.verdict,
     **scheduler.CLAIMS,
 }

@@ -14,12 +14,20 @@ from lab.errors import LabError
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 """By workload: a row a cell."""
 BASE, LIMIT = "builtin", "oracle"
+ALIKE = 1.2  # the higher C of two runs over the lower
+BLOCK_S = 3_600.0  # between the beginnings of two runs of a block, at most: C changes with the hours
+BEGAN = "began"  # Unix, s
 
 
 def rows(cells: Sequence[Cell]) -> dict[str, list[dict[str, Any]]]:
     """The figures of each cell, by workload."""
     names = dict.fromkeys(cell["workload"] for cell in cells)
-    return {name: summary.rows([c for c in cells if c["workload"] == name]) for name in names}
+    return {name: _rows([c for c in cells if c["workload"] == name]) for name in names}
+
+
+def _rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    began = (int(min(span[0] for span in cell["spans"].values())) for cell in cells)
+    return [row | {BEGAN: at} for row, at in zip(summary.rows(cells), began, strict=True)]
 
 
 def values(found: Rows, workload: str, balancer: str, what: str) -> list[float]:
@@ -30,10 +38,14 @@ def values(found: Rows, workload: str, balancer: str, what: str) -> list[float]:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of two balancers, block by block: runs of the same number."""
+    """Of two balancers, block by block: runs of the same number, not more than ``BLOCK_S`` apart.
+
+    :ivar changed: C of a block's two runs differs by more than ``ALIKE``
+    """
 
     blocks: tuple[float, ...]
-    left_out: int  # blocks with a cell that does not count
+    left_out: int  # pairs of which a cell does not count, or that are no block
+    changed: bool = False
 
     @property
     def median(self) -> float:
@@ -55,8 +67,14 @@ def ratio(found: Rows, workload: str, what: str, of: str, against: str) -> Ratio
     pairs = [(ours[run], theirs[run]) for run in ours if run in theirs]
     if not pairs or not all(one.get(what) is not None and other.get(what) for one, other in pairs):
         return None
-    good = [(one, other) for one, other in pairs if one["counts"] and other["counts"]]
-    return Ratio(tuple(one[what] / other[what] for one, other in good), len(pairs) - len(good))
+    good = [(one, other) for one, other in pairs if _block(one, other)]
+    changed = any(max(a["C"], b["C"]) > ALIKE * min(a["C"], b["C"]) for a, b in good)
+    return Ratio(tuple(one[what] / other[what] for one, other in good), len(pairs) - len(good), changed)
+
+
+def _block(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Do both count, and did they run one after the other?"""
+    return bool(one["counts"] and other["counts"] and abs(one[BEGAN] - other[BEGAN]) <= BLOCK_S)
 
 
 def shown_ratio(found: Ratio | None) -> str:

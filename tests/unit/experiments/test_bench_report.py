@@ -130,6 +130,26 @@ def test_a_cell_whose_mdss_were_not_the_limit_is_left_out_of_ratios_and_that_is_
         _ = none.median
 
 
+def test_runs_that_were_hours_apart_are_no_block() -> None:
+    def later(one: dict[str, Any], seconds: float) -> dict[str, Any]:
+        return one | {"spans": {"run": [at + seconds for at in one["spans"]["run"]]}}
+
+    base, ours = three("builtin", 100.0, 100.0), three("lunule", 150.0, 900.0)
+    found = compare.rows(base + ours)
+    found["web"][3]["began"] += 3_601
+    got = compare.ratio(found, "web", "op/s", "lunule", "builtin")
+    assert str(got) == "1.50, 1 of 2"
+    rows = compare.rows([base[0], later(ours[0], 3_000.0)])
+    assert [row["began"] for row in rows["web"]] == [100, 3_100]
+
+
+def test_a_ratio_knows_whether_what_a_rank_serves_changed() -> None:
+    base, ours = cell("builtin", 100.0), cell("lunule", 150.0)
+    for capacity, changed in ((119.0, False), (121.0, True)):
+        got = compare.ratio(compare.rows([base, ours | {"capacity": capacity}]), "web", "op/s", "lunule", "builtin")
+        assert got is not None and got.changed == changed
+
+
 def test_what_did_not_hold_clients_back_is_told_of_cells_that_do_not_count_too() -> None:
     lines = summary.table([idle(cell("lunule"))]).splitlines()
     rows = dict(line.split(" | ") for line in lines[2:])
