@@ -208,6 +208,8 @@ def table(result: Mapping[str, Any]) -> str:
     lines = [
         f"    {result['command']}",
         "",
+        f"{result['ranks']} ranks at {result['mds_cpu']} % of a core, Ceph {result['release']}.",
+        "",
         "| |" + "|".join(FIGURES.values()) + "|",
         "|---|" + "---:|" * len(FIGURES),
     ]

@@ -15,6 +15,8 @@ from lab.errors import LabError
 
 BEFORE_S, SECONDS = 25, 130
 
+ABOUT = {"command": "python3 -m experiments.large_cluster", "ranks": 10, "mds_cpu": 9, "release": "tentacle"}
+
 
 def cell(even_from: int, version: str = "now") -> dict[str, Any]:
     """Ten ranks, rank 0 at 300 req/s and the others at 180; all at 192 from a second on."""
@@ -53,7 +55,8 @@ def test_a_run_tells_how_uneven_it_was_and_became() -> None:
 def test_a_run_that_stays_uneven_is_never_even() -> None:
     found = row(cell(even_from=SECONDS + 1, version="old"))
     assert found["seconds_until_even"] is None
-    text = table({"command": "python3 -m experiments.large_cluster", "runs": [found]})
+    text = table(ABOUT | {"runs": [found]})
+    assert "10 ranks at 9 % of a core" in text
     assert "| old, run 1 | 0.062 | 1.56 | 1.56 | 900 | 900 | 20 | 20 | never | 0 |" in text
     assert "| old, median | 0.062 | 1.56 | 1.56 | 900 | 900 | 20 | 20 | never | 0 |" in text
 
@@ -151,8 +154,9 @@ def test_what_there_is_of_the_same_is_not_run_again(tmp_path: Path, measured: li
 def test_a_run_in_which_no_mds_was_full_is_in_no_median() -> None:
     good = row(cell(even_from=40))
     slow = row(cell(even_from=SECONDS + 1)) | {"run": 2, "counts": False}
-    lines = table({"command": "x", "runs": [good, slow, slow | {"version": "old"}]}).splitlines()
-    at = {name.strip(): figures for _, name, figures in (line.split("|", 2) for line in lines[2:])}
+    lines = table(ABOUT | {"runs": [good, slow, slow | {"version": "old"}]}).splitlines()
+    told = [line for line in lines if line.startswith("|")]
+    at = {name.strip(): figures for _, name, figures in (line.split("|", 2) for line in told)}
     assert at["now, median"] == at["now, run 1"]
     assert at["now, run 2, does not count"].startswith(" 0.062 | 1.56 |")
     assert set(at["old, median"].split("|")[:-1]) == {" none counts "}

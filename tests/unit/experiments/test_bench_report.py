@@ -146,7 +146,9 @@ def test_runs_that_were_hours_apart_are_no_block() -> None:
 def test_a_ratio_knows_whether_what_a_rank_serves_changed() -> None:
     base, ours = cell("builtin", 100.0), cell("lunule", 150.0)
     for capacity, changed in ((119.0, False), (121.0, True)):
-        got = compare.ratio(compare.rows([base, ours | {"capacity": capacity}]), "web", "op/s", "lunule", "builtin")
+        got = compare.ratio(
+            compare.rows([base, ours | {"capacity": capacity}]), "web", "op/s", "lunule", "builtin"
+        )
         assert got is not None and got.changed == changed
 
 
