@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Is it true from cold? The blocks of the scheduler (docs/results/cold), run again on the model: five
+"""Is it true from cold? The blocks of the scheduler, run again on the model: five
 minutes, clients without an end, the built-in balancer with and without mds_forward_all_requests_to_auth.
 
 Nothing was fitted to these.
 """
 
 import statistics
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,9 @@ from sim.load.bench import bench
 from sim.policies import POLICIES
 from sim.policies.base import DEFAULTS, Context, Policy
 
-CELLS = ROOT / "docs/results/cold"
+CELLS = ROOT / "docs/results"
+PLACES: Mapping[str, int] = {"cold": 12, "scheduler/eight": 8, "scheduler/five": 5}
+"""Folders of blocks, and what of a core each rank had, %."""
 POLICY = {"builtin": "builtin", "builtin-to-auth": "builtin", "scheduler": "scheduler", "oracle": "nothing"}
 TO_AUTH = "builtin-to-auth"
 SECONDS = 300.0
@@ -39,9 +43,12 @@ SECONDS = 300.0
 Raw = dict[str, dict[str, Any]]
 
 
-def block(folder: Path, workload: str) -> Raw:
-    """A workload's cells that count, by balancer."""
-    cells = {name: store.load(folder, f"{workload}-tentacle-5x12-{name}-1") for name in POLICY}
+def block(folder: Path, quota: int, workload: str) -> Raw:
+    """A workload's cells that are there and count, by balancer."""
+    keys = {name: f"{workload}-tentacle-5x{quota}-{name}-1" for name in POLICY}
+    cells = {
+        name: store.load(folder, key) for name, key in keys.items() if store.path_of(folder, key).exists()
+    }
     return {name: cell for name, cell in cells.items() if limits(cell).counts}
 
 
@@ -62,10 +69,13 @@ def measured(cells: Raw) -> dict[str, Cell]:
     return found
 
 
-def simulated(workload: str, balancer: str, requests: Requests, able: float, seed: int) -> Cell:
-    """A cell on the model. able: C, req/s"""
+def simulated(
+    workload: str, balancer: str, requests: Requests, able: float, seed: int, quota: int = 12
+) -> Cell:
+    """A cell on the model. able: C, req/s; quota: of a core that each rank has, %"""
     work = bench(workload)
-    cluster = cluster_of(work, work.crowd(requests, seed, ends=False), able, seed, LAB)
+    physics = replace(LAB, cpu=float(quota))
+    cluster = cluster_of(work, work.crowd(requests, seed, ends=False), able, seed, physics)
     cluster.to_auth = balancer == TO_AUTH
     if balancer == "oracle":
         place(cluster, work)
@@ -77,15 +87,24 @@ def simulated(workload: str, balancer: str, requests: Requests, able: float, see
 
 
 def report() -> str:
-    """The table, and what it amounts to, as Markdown."""
+    """A table for each quota, and what it amounts to, as Markdown."""
+    requests = {name: requests_of(name) for name in WORKLOADS}
+    return "\n".join(
+        f"### Ranks with {quota} % of a core\n\n{_report(CELLS / folder, quota, requests)}"
+        for folder, quota in PLACES.items()
+    )
+
+
+def _report(folder: Path, quota: int, requests: Requests) -> str:
     real: dict[tuple[str, str], Cell] = {}
     model: dict[tuple[str, str], Cell] = {}
-    requests = {name: requests_of(name) for name in WORKLOADS}
     for workload in WORKLOADS:
-        cells = block(CELLS, workload)
+        cells = block(folder, quota, workload)
+        if "builtin" not in cells:
+            continue  # there is nothing to lay it beside
         able = capacity(cells)
         for balancer, cell in measured(cells).items():
             real[workload, balancer] = cell
-            runs = [simulated(workload, balancer, requests, able, seed) for seed in FIRST]
+            runs = [simulated(workload, balancer, requests, able, seed, quota) for seed in FIRST]
             model[workload, balancer] = middle(runs)
     return told(real, model, tuple(POLICY))

@@ -8,7 +8,7 @@ from sim.fit import requests_of
 
 
 def test_a_block_is_what_its_cells_say() -> None:
-    found = measured(block(CELLS, "nlp"))
+    found = measured(block(CELLS / "cold", 12, "nlp"))
     assert set(found) == {"builtin", "builtin-to-auth", "scheduler", "oracle"}
     # docs/results/cold/nlp-figures.md
     assert found["scheduler"].speed / found["builtin-to-auth"].speed == pytest.approx(2.32, abs=0.01)
