@@ -21,6 +21,7 @@ from .judge.verdict import Engine
 from .judge.wanted import Wanted
 from .judge.window import Checkpoint, WindowSummary
 from .model import FsState, Observation
+from .observe.cache import cache_limit
 from .observe.directories import named
 from .observe.observer import Observer
 from .options import LONGEST, Settings
@@ -194,7 +195,7 @@ class Analyzer:
             return replace(seen, saturated=saturated), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
-            limit = int(self._host.config("mds_cache_memory_limit"))
+            limit = cache_limit(self._host, self._host.fs_by_id(fs.fscid) or fs)
             return judge(window, settings, limit, self._ranks.learned(fs.fscid), self._engine)
 
         elapsed, epochs = (kept.elapsed, kept.epochs) if kept else (0.0, 0)

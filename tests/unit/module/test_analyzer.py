@@ -41,7 +41,7 @@ from mds_partitioner.judge.judgement import Judgement, judge
 from mds_partitioner.judge.wanted import Wanted
 from mds_partitioner.judge.window import Checkpoint, WindowSummary
 from mds_partitioner.model import FsState, MdsInfo, Observation, RankSample
-from mds_partitioner.options import LONGEST
+from mds_partitioner.options import LONGEST, Settings
 from mds_partitioner.plan.circumstances import check_ranks
 
 
@@ -310,7 +310,6 @@ def begun(
     read = SimpleNamespace(read=lambda: Now(time.time(), fake.monotonic()), told=clock.told)
     monkeypatch.setattr("mds_partitioner.analyzer.clock", read)
     ranks = SimpleNamespace(history=history, learned=lambda fscid: None, judge=verdicts)
-    monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
     parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
     analyzer.begin()
@@ -354,6 +353,37 @@ def test_what_an_analysis_has_found_is_known_to_the_next_manager(
         row.seen.directory for row in judgement.directories
     ]
     assert cluster.store.items("analysis/") == cluster.store.items("checkpoint/") == {}
+
+
+CACHE = "mds_cache_memory_limit"
+
+
+@pytest.mark.parametrize(
+    ("told", "of_mon", "limit"),
+    [
+        ({"m0": "16", "m1": "16"}, {}, 16),
+        ({"m0": "16", "m1": "8"}, {"m0": 2, "m1": 2}, 8),
+        ({"m0": "odd", "m1": "16"}, {}, 16),
+        ({"m1": "16"}, {"m0": 2}, 16),
+        ({}, {"m0": 16, "m1": 12}, 12),
+        ({}, {}, 4),
+    ],
+    ids=["each MDS's own", "the least", "an odd answer", "one is silent", "all are silent", "for all MDSs"],
+)
+def test_the_cache_of_a_rank_is_what_the_mdss_of_the_file_system_have(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], of_mon: dict[str, int], limit: int
+) -> None:
+    """In GiB; for all MDSs the mon has 4."""
+    cluster, limits = FakeCluster(ranks=2), list[int]()
+    cluster.told = {mds: {CACHE: str(int(of) << 30) if of.isdigit() else of} for mds, of in told.items()}
+    cluster.configured |= {f"{mds}/{CACHE}": of << 30 for mds, of in of_mon.items()}
+
+    def judge(window: WindowSummary, settings: Settings, cache_limit: int, *_: Any) -> Judgement:
+        limits.append(cache_limit)
+        return found().judgement
+
+    assert analyzed(monkeypatch, Active(cluster, {}), judge, cluster).state == FINISHED
+    assert limits == [limit << 30]
 
 
 @pytest.mark.parametrize("mask", ["-1", "0x3"])
