@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
 from ..act.choice import watched
@@ -166,7 +165,7 @@ class Monitor:
             uneven_epochs=memory.uneven_epochs,  # also of an epoch that cannot be judged
             uneven_at=memory.uneven_at,
             plan=self._plan(fs),
-            analysis=self._analysis(fs, ours.top_subvolumes, memory),
+            analysis=self._analysis(fs, ours.top_subvolumes),
             analyzing=self._analyzing(fs, now),
             scheduler=scheduler,
             history=tuple(memory.history),
@@ -197,14 +196,14 @@ class Monitor:
             return None
         return None if run is None else plan_state(run)
 
-    def _analysis(self, fs: FsState, top: int, memory: Past) -> AnalysisState | None:
-        """The newest; while that runs, the one before. None: it came to no judgement, as ``partition plan``
-        would say."""
-        with suppress(PartitionerError):  # none, or what was found earlier was not read yet
-            newest = self._analyzer.get(fs)
-            found = analysis_state(newest, top)
-            memory.analysis = memory.analysis if found is None and newest.state == RUNNING else found
-        return memory.analysis
+    def _analysis(self, fs: FsState, top: int) -> AnalysisState | None:
+        """The last that came to a judgement, as plans are made from it. None: none did, or it is not known
+        yet."""
+        try:
+            found = self._analyzer.last(fs)
+        except PartitionerError:  # what was found earlier was not read yet
+            return None
+        return None if found is None else analysis_state(found, top)
 
     def _analyzing(self, fs: FsState, now: float) -> float | None:
         try:

@@ -18,7 +18,7 @@ from fake_cluster import SETTINGS, FakeCluster
 from test_archive import found, shelf
 
 from mds_partitioner import clock
-from mds_partitioner.analyzer import BEGUN_ANEW, LATE, Analyzer
+from mds_partitioner.analyzer import BEGUN_ANEW, KEPT, LATE, Analyzer
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
@@ -93,7 +93,7 @@ def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[FakeCluste
     shelf(cluster.store).save(cluster.state.fscid, found())
     analyzer = manager(cluster)
     assert analyzer.get(cluster.state).state == FINISHED
-    assert len(analyzer.judgement(cluster.state).directories) == 3
+    assert len(analyzer.found(cluster.state).judgement.directories) == 3
 
 
 def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[FakeCluster], Analyzer]) -> None:
@@ -106,7 +106,7 @@ def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[FakeClu
     assert analysis.state == RUNNING and analysis.note.startswith(BEGUN_ANEW)
     assert len(analysis.note.removeprefix(BEGUN_ANEW).strip()) == len("12-31 23:59:59")
     with pytest.raises(Busy):
-        analyzer.judgement(cluster.state)
+        analyzer.found(cluster.state)
 
 
 def test_one_that_had_ended_is_not_begun_anew(manager: Callable[[FakeCluster], Analyzer]) -> None:
@@ -327,13 +327,18 @@ def analyzed(
     cluster = cluster or FakeCluster()
     analyzer = begun(monkeypatch, history, judge, cluster, verdicts)
     try:
-        analysis = analyzer.start(cluster.state, 10 * SETTINGS.epoch, [])
-        for thread in threading.enumerate():
-            if thread.name == "mds_partitioner-sampler":
-                thread.join(60)
-        return analysis
+        return to_its_end(analyzer, cluster)
     finally:
         analyzer.shutdown()
+
+
+def to_its_end(analyzer: Analyzer, cluster: FakeCluster) -> Analysis:
+    """As ``analyzed``."""
+    analysis = analyzer.start(cluster.state, 10 * SETTINGS.epoch, [])
+    for thread in threading.enumerate():
+        if thread.name == "mds_partitioner-sampler":
+            thread.join(60)
+    return analysis
 
 
 def seen(away: range = range(0), error: Exception = NO_ANSWER) -> Away:
@@ -348,11 +353,47 @@ def test_what_an_analysis_has_found_is_known_to_the_next_manager(
     assert (analysis.state, analysis.note) == (FINISHED, "")
     after = manager(cluster)
     assert after.get(cluster.state).state == FINISHED
-    kept = after.judgement(cluster.state)
+    kept = after.found(cluster.state).judgement
     assert [row.seen.directory for row in kept.directories] == [
         row.seen.directory for row in judgement.directories
     ]
     assert cluster.store.items("analysis/") == cluster.store.items("checkpoint/") == {}
+
+
+def test_an_analysis_that_fails_leaves_the_one_before_to_be_planned_from_by_this_manager_and_the_next(
+    monkeypatch: pytest.MonkeyPatch, manager: Callable[[FakeCluster], Analyzer]
+) -> None:
+    cluster = FakeCluster()
+    judge = Away(found().judgement, range(2, 1000), PartitionerError("too little memory", code=12))
+    analyzer = begun(monkeypatch, seen(), judge, cluster)
+    try:
+        first, second = to_its_end(analyzer, cluster), to_its_end(analyzer, cluster)
+    finally:
+        analyzer.shutdown()
+    assert (first.state, second.state) == (FINISHED, FAILED)
+    assert analyzer.get(cluster.state) is second
+    assert second.note == f"{KEPT} {clock.told(first.ended or 0.0)}"
+    kept, after = analyzer.found(cluster.state), manager(cluster).found(cluster.state)
+    assert (kept.ended, kept.judgement) == (first.ended, first.judgement)
+    assert after.ended == pytest.approx(kept.ended, abs=1.0)
+    assert [row.seen.directory for row in after.judgement.directories] == [
+        row.seen.directory for row in kept.judgement.directories
+    ]
+
+
+def test_one_that_began_after_another_failed_has_not_ended_though_the_clock_was_put_back(
+    manager: Callable[[FakeCluster], Analyzer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    shelf(cluster.store).save(cluster.state.fscid, replace(found(), ended=time.time() + 86_400.0))
+    judge = Away(None, range(1, 1000), PartitionerError("too little memory", code=12))
+    analyzer = begun(monkeypatch, seen(), judge, cluster)
+    try:
+        assert to_its_end(analyzer, cluster).state == FAILED
+        assert analyzer.start(cluster.state, LONGEST, []).state == RUNNING
+    finally:
+        analyzer.shutdown()
+    assert manager(cluster).get(cluster.state).state == RUNNING
 
 
 CACHE = "mds_cache_memory_limit"

@@ -16,6 +16,7 @@ from mds_partitioner.act.run import DONE, PAUSED, ROLLED_BACK, ROLLING_BACK, RUN
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import BadOption, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
+from mds_partitioner.judge.archive import Found
 from mds_partitioner.judge.history import SOON
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor import service
@@ -71,6 +72,7 @@ class Cluster:
         self.time = 10.0
         self.young = False  # they have reported once
         self.analysis: Analysis | None = None
+        self.found: Found | None = None
         self.plans: list[Run] = []
         self.rates = {"m0": 900.0, "m1": 10.0, "m2": 10.0, "other": 900.0}
 
@@ -96,6 +98,9 @@ class Cluster:
         if self.analysis is None:
             raise NotFound("not analyzed")
         return self.analysis
+
+    def last(self, fs: FsState) -> Found | None:
+        return self.found
 
     def of(self, fs: FsState) -> list[Run]:
         return self.plans
@@ -505,17 +510,17 @@ def test_an_option_that_is_no_number_is_told_and_the_engine_is_well(
     assert monitor.snapshot.engine_problem == "" and monitor.snapshot.errors[JUDGE] == 0
 
 
-def test_the_last_analysis_is_shown_while_another_runs(monitor: Monitor, cluster: Cluster) -> None:
-    found = cluster.analysis = Analysis("cephfs", 600, started=0.0)
+def test_the_last_analysis_is_shown_while_another_runs_and_when_that_has_failed(
+    monitor: Monitor, cluster: Cluster
+) -> None:
     judgement: Any = SimpleNamespace(recommended=3, recommended_reason="", directories=())
+    analysis = cluster.analysis = Analysis("cephfs", 600, started=0.0)
     assert (sampled(monitor).analysis, sampled(monitor).analyzing) == (None, pytest.approx(0.0, abs=1.0))
-    found.judgement, found.ended, found.state = judgement, 100.0, FINISHED
-    assert sampled(monitor).analyzing is None
-    cluster.analysis = Analysis("cephfs", 600, started=0.0)
+    cluster.found = Found("cephfs", 600, 60, FINISHED, 100.0, judgement)
     seen = sampled(monitor)
     assert seen.analysis is not None and seen.analysis.ended == 100.0 and seen.analyzing is not None
-    cluster.analysis.state = FAILED
-    assert sampled(monitor).analysis is None, "there is nothing to plan from"
+    analysis.state = FAILED
+    assert (sampled(monitor).analysis, sampled(monitor).analyzing) == (seen.analysis, None)
     (check,) = imbalanced(Snapshot(filesystems=(seen,)), 1, 0.0)
     assert "it is being analyzed" in check.detail[0] and "analyze start" not in check.detail[0]
 
