@@ -21,6 +21,7 @@ from .judge.verdict import Engine
 from .judge.wanted import Wanted
 from .judge.window import Checkpoint, WindowSummary
 from .model import FsState, Observation
+from .observe.cache import cache_limit
 from .observe.directories import named
 from .observe.observer import Observer
 from .options import LONGEST, Settings
@@ -31,6 +32,7 @@ from .verify.guards import inactive
 PATIENCE = 60.0  # s that an order to stop waits for who is ending it already
 LATE = 3  # epochs after its time in which it is tried to end it: an engine or an MDS may be away for a moment
 BEGUN_ANEW = "what the last manager had sampled is lost: begun anew by this one at"
+KEPT = "it came to nothing: plans are made from the analysis before it, which ended"
 WENT_ON = "what the last manager sampled after epoch {} is lost: this one went on at"
 
 
@@ -44,7 +46,8 @@ class Analyzer:
         self._found = Archive(host.store, "judgement/", Found)
         self._checkpoints = Archive(host.store, "checkpoint/", Checkpoint)
         self._wanted = Wanted(host.store)
-        self._analyses: dict[int, Analysis] = {}
+        self._analyses: dict[int, Analysis] = {}  # the newest of each
+        self._last: dict[int, Found] = {}  # the newest of each that came to a judgement, as the store has it
         self._samplings: dict[int, Sampling] = {}  # of those that run
         self._saving: set[int] = set()  # file systems of which a checkpoint is on its way, or its undoing
         self._lock = threading.Lock()  # of the tables alone; never held while something is waited for
@@ -92,8 +95,9 @@ class Analyzer:
                 self._found.forget(fscid)
             elif isinstance(found, ValueError):
                 self._log.error("the judgement of file system %d cannot be read: %s", fscid, found)
-            elif fscid not in self._samplings:
-                self._analyses[fscid] = restored(found)
+            else:  # where this manager knows one, that is newer
+                self._last.setdefault(fscid, found)
+                self._analyses.setdefault(fscid, restored(found))
 
     def shutdown(self) -> None:
         """End the sampling threads."""
@@ -122,7 +126,8 @@ class Analyzer:
                     "'analyze start' again in a moment"
                 )
         # The last one's end must not pass for this one's, if the clock was put back; kept are whole seconds.
-        ended_before = 0.0 if last is None or last.ended is None else last.ended + 2.0
+        found = self._last.get(fs.fscid)
+        ended_before = 0.0 if found is None else found.ended + 2.0
         if directories:
             self._host.on_fs(fs, lambda mount: named(mount, directories))
         asked = Asked(fs.name, seconds, tuple(directories), max(time.time(), ended_before))
@@ -167,14 +172,28 @@ class Analyzer:
         if not self._begun:
             raise Unavailable("the module is starting: what was analyzed before was not read yet")
 
-    def judgement(self, fs: FsState) -> Judgement:
-        """What the newest finished analysis found. :raises Busy: it is not finished."""
-        analysis = self.get(fs)
+    def last(self, fs: FsState) -> Found | None:
+        """The newest analysis that came to a judgement, whatever runs, or failed, since. None: none did.
+
+        :raises Unavailable: what the last manager left was not read yet
+        """
+        found = self._last.get(fs.fscid)
+        if found is None:
+            self._refuse_early()
+        return found
+
+    def found(self, fs: FsState) -> Found:
+        """What a plan is made from: the ``last``. As a failed one is not kept, the next manager has the same.
+
+        :raises Busy: another one runs
+        :raises NotFound: none came to a judgement
+        """
+        analysis, found = self.get(fs), self.last(fs)
         if analysis.state == RUNNING:
             raise Busy(f"the analysis of '{fs.name}' is at {_percent(analysis)}: wait for it or stop it")
-        if analysis.judgement is None:
+        if found is None:
             raise NotFound(f"the analysis of '{fs.name}' {analysis.state}: {analysis.problem or 'no epoch'}")
-        return analysis.judgement
+        return found
 
     def _start(self, fs: FsState, asked: Asked, kept: Checkpoint | None = None) -> Analysis:
         observer = Observer(self._host, asked.directories)
@@ -194,7 +213,7 @@ class Analyzer:
             return replace(seen, saturated=saturated), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
-            limit = int(self._host.config("mds_cache_memory_limit"))
+            limit = cache_limit(self._host, self._host.fs_by_id(fs.fscid) or fs)
             return judge(window, settings, limit, self._ranks.learned(fs.fscid), self._engine)
 
         elapsed, epochs = (kept.elapsed, kept.epochs) if kept else (0.0, 0)
@@ -306,9 +325,12 @@ class Analyzer:
 
     def _keep(self, fscid: int, analysis: Analysis, state: str) -> None:
         """For the next manager. It is known to this one all the same."""
-        found = ended(analysis, state)
+        found, before = ended(analysis, state), self._last.get(fscid)
         if found is None:
+            kept = "" if before is None else f"{KEPT} {clock.told(before.ended)}"
+            analysis.note = "; ".join(filter(None, (analysis.note, kept)))
             return
+        self._last[fscid] = found
         try:
             if not self._found.save(fscid, found):
                 analysis.note = "too large to be kept: the next manager will not know it"

@@ -44,6 +44,7 @@ from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Un
 from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
+from .plan.caveats import of_failed
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
 from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan
 from .plan.planner import make_plan
@@ -185,7 +186,7 @@ class Partitioner:
         to_auth: bool = False,
         save: bool = True,
     ) -> Plan:
-        """Make a plan from the newest analysis, of directories as they are now, and save it.
+        """Make a plan from what was found last, of directories as they are now, and save it.
 
         :raises BadInput: an unknown heavy mode, a rank that does not exist, a bad name
         :raises Busy: the name is taken, or a plan is being executed
@@ -193,8 +194,8 @@ class Partitioner:
         if name is not None:
             choice.refuse_reserved(check_name(name))
         wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
-        judgement, now, settings = self._analyzer.judgement(fs), self._now(), self._settings().checked()
-        ended = self._analyzer.get(fs).ended or now.wall
+        found, now, settings = self._analyzer.found(fs), self._now(), self._settings().checked()
+        failed = of_failed(self._analyzer.get(fs), found.ended)
         choice.refuse_active(self.plans.of(fs), fs.name)
         runs = self.plans.known()
         at = choice.later_than_all(runs, fs.fscid, now.wall)
@@ -213,16 +214,16 @@ class Partitioner:
         )
         made = make_plan(
             name or self.plans.free_name(),
-            present(self._host, fs, judgement, ours.pins),
+            present(self._host, fs, found.judgement, ours.pins),
             wish.ranks,
             lambda judged: gather(self._host, fs, judged, wish, ours),
             settings,
             self._engine.call,
             lambda path, lasts: brood_of(self._host, fs, path, lasts),
             now.wall,
-            ended,
+            found.ended,
         )
-        made = replace(made, created=at)
+        made = replace(made, created=at, caveats=(*made.caveats, *failed))
         return self.plans.save(made, named=name is not None) if save else made
 
     def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:

@@ -10,6 +10,8 @@ from typing import Any
 from verdicts import verdict
 
 from mds_partitioner.engine.calls import CALLS
+from mds_partitioner.judge.analysis import FINISHED, Analysis, restored
+from mds_partitioner.judge.archive import Found
 from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Churning, FsState
@@ -127,12 +129,11 @@ class Analyzer:
     def __init__(self, cluster: Callable[[], FakeCluster]) -> None:
         self._cluster = cluster
 
-    ended = None  # Analysis.ended: just now
-
-    def get(self, fs: FsState) -> "Analyzer":
+    def get(self, fs: FsState) -> Analysis:
         """Analyzer.get."""
-        return self
+        return restored(self.found(fs))
 
-    def judgement(self, fs: FsState) -> Judgement:
-        """Analyzer.judgement."""
-        return judgement(self._cluster().filesystems[fs.fscid])
+    def found(self, fs: FsState) -> Found:
+        """Analyzer.found: it ended just now."""
+        cluster = self._cluster()
+        return Found(fs.name, 60, 6, FINISHED, cluster.wall, judgement(cluster.filesystems[fs.fscid]))

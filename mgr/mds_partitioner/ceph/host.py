@@ -191,9 +191,10 @@ class Host:
         """Is there a mon command with these arguments that was given up and not answered yet?"""
         return self._mon.in_flight(**arguments)
 
-    def config(self, option: str) -> Any:
-        """A configuration value as the MDSs see it (``ceph config get mds OPTION``)."""
-        return json.loads(self.mon("config get", who="mds", key=option, format="json"))
+    def config(self, option: str, mds: str = "") -> Any:
+        """A configuration value as the mon has it for an MDS, or for all (``ceph config get mds OPTION``)."""
+        who = f"mds.{mds}" if mds else "mds"
+        return json.loads(self.mon("config get", who=who, key=option, format="json"))
 
     def mds_option(self, option: str) -> str:
         """What an operator has set an option to for all MDSs; "" for nothing."""

@@ -106,12 +106,8 @@ class PartitionCommands(Services):
         """Why a plan that nobody named is not started: the load was analyzed again since; "": it was not"""
         if run.head.state != READY or run.plan.analyzed is None:
             return ""
-        try:
-            newest = self.analyzer.get(fs)
-        except NotFound:
-            return ""
-        ended = newest.ended if newest.judgement is not None else None
-        if ended is None or abs(ended - run.plan.analyzed) <= ROUNDED:  # only the newest is kept
+        last = self.analyzer.last(fs)
+        if last is None or abs(last.ended - run.plan.analyzed) <= ROUNDED:  # only the newest is kept
             return ""
         name, ask = run.plan.name, "ceph mds_partitioner partition"
         return (

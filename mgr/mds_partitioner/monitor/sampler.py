@@ -12,7 +12,7 @@ from typing import Optional
 from ..act.run import Run, paused_by_guard, progress
 from ..clock import Now
 from ..errors import PartitionerError
-from ..judge.analysis import Analysis
+from ..judge.archive import Found
 from ..judge.history import SOON
 from ..judge.judgement import Judgement
 from ..judge.verdict import Verdict
@@ -76,7 +76,6 @@ class Past:
     uneven_epochs: int = 0
     away: int = 0  # epochs in a row without an active rank, or without some
     uneven_at: float | None = None  # when the last uneven epoch was, Unix, s
-    analysis: AnalysisState | None = None  # the last that came to a judgement
     before: tuple[int, int, float | None] = (0, 0, None)
 
     def begin(self) -> None:
@@ -174,17 +173,15 @@ def plan_state(run: Run) -> PlanState:
     )
 
 
-def analysis_state(analysis: Analysis, top: int) -> AnalysisState | None:
-    """The heaviest subvolumes of an analysis; None while it has no judgement."""
-    found = analysis.judgement
-    if found is None or analysis.ended is None:
-        return None
+def analysis_state(found: Found, top: int) -> AnalysisState:
+    """The heaviest subvolumes of an analysis."""
+    judgement = found.judgement
     return AnalysisState(
-        ended=analysis.ended,
-        recommended=found.recommended,
-        reason=found.recommended_reason,
-        total=len(found.directories),
-        top=_heaviest(found, top),
+        ended=found.ended,
+        recommended=judgement.recommended,
+        reason=judgement.recommended_reason,
+        total=len(judgement.directories),
+        top=_heaviest(judgement, top),
     )
 
 

@@ -8,6 +8,7 @@ from .. import clock
 from ..engine.inside import AT_ONCE
 from ..engine.names import HEAVY
 from ..errors import NotPermitted
+from ..judge.analysis import FAILED, Analysis
 from ..judge.judgement import Caveats, DirectoryJudgement
 from ..judge.verdict import Verdict
 from ..model import NO_PIN
@@ -188,6 +189,14 @@ def of_age(seconds: float) -> tuple[str, ...]:
     if seconds <= FRESH:
         return ()
     return (f"the analysis ended {clock.lasting(seconds)} ago: analyze again if the load is another now",)
+
+
+def of_failed(newest: Analysis, ended: float) -> tuple[str, ...]:
+    """One sentence where the newest analysis came to nothing. ``ended``: when the one before did, Unix, s"""
+    if newest.state != FAILED:
+        return ()
+    why = newest.problem or "no epoch"
+    return (f"the newest analysis failed ({why}): this plan is of the one that ended {clock.told(ended)}",)
 
 
 def less_even(prediction: Prediction, threshold: float) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from ..model import NO_PIN, FsState
 from ..observe.ranks import silent, unheard
 from ..options import Settings
 from ..ranks import Ranks
-from ..verify.guards import why_wait
+from ..verify.guards import SCHEDULER, why_wait
 from .core.advice import as_if, outstanding
 from .core.decision import Scheduler
 from .core.state import State
@@ -277,7 +277,7 @@ class Rounds:
             closed(datetime.fromtimestamp(wall), self._settings()[1])
             or plan
             or automate(self._policy, self._plans.of(fs), fs)
-            or why_wait(fs, self._host.health(), silent(self._host, fs, wall))
+            or why_wait(fs, self._host.health(), silent(self._host, fs, wall), SCHEDULER)
             or next((UNHEARD.format(rank) for rank in unheard(self._host, fs)), "")
         )
 

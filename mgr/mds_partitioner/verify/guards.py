@@ -24,6 +24,8 @@ STOP_CHECKS = (
 # Of these: what was moved may be why. It may be put back, and be rolled back.
 BUSY_CHECKS = ("MDS_SLOW_REQUEST", "MDS_CACHE_OVERSIZED")
 
+PLAN, SCHEDULER = "the plan", "the scheduler"  # who waits
+
 
 @dataclass(frozen=True)
 class Hold:
@@ -38,40 +40,43 @@ class Hold:
 
 def hold(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> Hold | None:
     """What a plan is to wait for; None when all is well. ``silent`` as in ``why_wait``."""
-    why = why_wait(fs, health, silent)
+    why = why_wait(fs, health, silent, PLAN)
     if why is None:
         return None
     others = {code: check for code, check in health.items() if code not in BUSY_CHECKS}
     begun = replace(fs, max_mds=min(fs.max_mds, len(fs.ranks_in)))  # it never had the ranks that it lacks
-    return Hold(why, why_wait(begun, others, silent) is None)
+    return Hold(why, why_wait(begun, others, silent, PLAN) is None)
 
 
-def why_wait(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> str | None:
+def why_wait(
+    fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float], who: str
+) -> str | None:
     """One sentence that says why nothing should be changed now and what to do; None when all is well.
 
     :param silent: ranks that have not reported to the manager for longer than so many seconds; 0: the mon
         misses them
+    :param who: waits, as it is called in the sentence
     """
     away = inactive(fs)
     if away is not None:
-        return f"{away}; the plan then goes on"
+        return f"{away}; {who} then goes on"
     there = len(fs.ranks_in)
     if there < fs.max_mds:
         return (
             f"'{fs.name}' has MDSs for {there} of {fs.max_mds} ranks: start {fs.max_mds - there} more, or "
-            f"run 'ceph fs set {fs.name} max_mds {there}': the plan goes on then"
+            f"run 'ceph fs set {fs.name} max_mds {there}': {who} goes on then"
         )
     if there > fs.max_mds:
         return (
             f"'{fs.name}' is being resized from {there} to {fs.max_mds} ranks: "
-            "the plan goes on when that is done"
+            f"{who} goes on when that is done"
         )
     quiet = silence(fs, silent)
     if quiet:
-        return f"{quiet}: the plan goes on when it or a standby answers"
+        return f"{quiet}: {who} goes on when it or a standby answers"
     for code in STOP_CHECKS:
         if code in health and (about := _about(fs, health[code])):
-            return f"{code}: {about}: the plan goes on when it is gone (ceph health detail)"
+            return f"{code}: {about}: {who} goes on when it is gone (ceph health detail)"
     return None
 
 

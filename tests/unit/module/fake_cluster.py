@@ -181,7 +181,8 @@ class FakeCluster:
         self.store = Store(self)
         self.objects: dict[str, str] = {}
         self.options: dict[str, str] = {}
-        self.configured = {"mds_bal_interval": 10}
+        self.configured = {"mds_bal_interval": 10, "mds_cache_memory_limit": 4 << 30}
+        self.told: dict[str, dict[str, str]] = {}  # options of MDSs that answer, by their names
         self.why: str | None = None
         self.busy = False  # what was begun may go on all the same
         self.empty: set[int] = set()  # directories with nothing in them
@@ -272,9 +273,16 @@ class FakeCluster:
         """Host.mon_in_flight: likewise."""
         return False
 
-    def config(self, option: str) -> Any:
+    def config(self, option: str, mds: str = "") -> Any:
         """Host.config."""
-        return self.configured[option]
+        return self.configured.get(f"{mds}/{option}", self.configured[option])
+
+    def tell_each(
+        self, fs: FsState, names: list[str], prefix: str, *, within: float = 16.0, **arguments: Any
+    ) -> dict[str, Any]:
+        """Host.tell_each: config get."""
+        assert prefix == "config get" and set(arguments) == {"var"}, prefix
+        return {name: self.told.get(name, Unavailable(f"mds.{name} did not answer")) for name in names}
 
     def mds_option(self, option: str) -> str:
         """Host.mds_option."""

@@ -18,7 +18,7 @@ from fake_cluster import SETTINGS, FakeCluster
 from test_archive import found, shelf
 
 from mds_partitioner import clock
-from mds_partitioner.analyzer import BEGUN_ANEW, LATE, Analyzer
+from mds_partitioner.analyzer import BEGUN_ANEW, KEPT, LATE, Analyzer
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
@@ -41,7 +41,7 @@ from mds_partitioner.judge.judgement import Judgement, judge
 from mds_partitioner.judge.wanted import Wanted
 from mds_partitioner.judge.window import Checkpoint, WindowSummary
 from mds_partitioner.model import FsState, MdsInfo, Observation, RankSample
-from mds_partitioner.options import LONGEST
+from mds_partitioner.options import LONGEST, Settings
 from mds_partitioner.plan.circumstances import check_ranks
 
 
@@ -93,7 +93,7 @@ def test_what_was_found_is_there_after_a_fail_over(manager: Callable[[FakeCluste
     shelf(cluster.store).save(cluster.state.fscid, found())
     analyzer = manager(cluster)
     assert analyzer.get(cluster.state).state == FINISHED
-    assert len(analyzer.judgement(cluster.state).directories) == 3
+    assert len(analyzer.found(cluster.state).judgement.directories) == 3
 
 
 def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[FakeCluster], Analyzer]) -> None:
@@ -106,7 +106,7 @@ def test_an_analysis_that_ran_begins_anew_and_says_so(manager: Callable[[FakeClu
     assert analysis.state == RUNNING and analysis.note.startswith(BEGUN_ANEW)
     assert len(analysis.note.removeprefix(BEGUN_ANEW).strip()) == len("12-31 23:59:59")
     with pytest.raises(Busy):
-        analyzer.judgement(cluster.state)
+        analyzer.found(cluster.state)
 
 
 def test_one_that_had_ended_is_not_begun_anew(manager: Callable[[FakeCluster], Analyzer]) -> None:
@@ -310,7 +310,6 @@ def begun(
     read = SimpleNamespace(read=lambda: Now(time.time(), fake.monotonic()), told=clock.told)
     monkeypatch.setattr("mds_partitioner.analyzer.clock", read)
     ranks = SimpleNamespace(history=history, learned=lambda fscid: None, judge=verdicts)
-    monkeypatch.setattr(cluster, "config", lambda name: "4294967296", raising=False)
     parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
     analyzer.begin()
@@ -328,13 +327,18 @@ def analyzed(
     cluster = cluster or FakeCluster()
     analyzer = begun(monkeypatch, history, judge, cluster, verdicts)
     try:
-        analysis = analyzer.start(cluster.state, 10 * SETTINGS.epoch, [])
-        for thread in threading.enumerate():
-            if thread.name == "mds_partitioner-sampler":
-                thread.join(60)
-        return analysis
+        return to_its_end(analyzer, cluster)
     finally:
         analyzer.shutdown()
+
+
+def to_its_end(analyzer: Analyzer, cluster: FakeCluster) -> Analysis:
+    """As ``analyzed``."""
+    analysis = analyzer.start(cluster.state, 10 * SETTINGS.epoch, [])
+    for thread in threading.enumerate():
+        if thread.name == "mds_partitioner-sampler":
+            thread.join(60)
+    return analysis
 
 
 def seen(away: range = range(0), error: Exception = NO_ANSWER) -> Away:
@@ -349,11 +353,78 @@ def test_what_an_analysis_has_found_is_known_to_the_next_manager(
     assert (analysis.state, analysis.note) == (FINISHED, "")
     after = manager(cluster)
     assert after.get(cluster.state).state == FINISHED
-    kept = after.judgement(cluster.state)
+    kept = after.found(cluster.state).judgement
     assert [row.seen.directory for row in kept.directories] == [
         row.seen.directory for row in judgement.directories
     ]
     assert cluster.store.items("analysis/") == cluster.store.items("checkpoint/") == {}
+
+
+def test_an_analysis_that_fails_leaves_the_one_before_to_be_planned_from_by_this_manager_and_the_next(
+    monkeypatch: pytest.MonkeyPatch, manager: Callable[[FakeCluster], Analyzer]
+) -> None:
+    cluster = FakeCluster()
+    judge = Away(found().judgement, range(2, 1000), PartitionerError("too little memory", code=12))
+    analyzer = begun(monkeypatch, seen(), judge, cluster)
+    try:
+        first, second = to_its_end(analyzer, cluster), to_its_end(analyzer, cluster)
+    finally:
+        analyzer.shutdown()
+    assert (first.state, second.state) == (FINISHED, FAILED)
+    assert analyzer.get(cluster.state) is second
+    assert second.note == f"{KEPT} {clock.told(first.ended or 0.0)}"
+    kept, after = analyzer.found(cluster.state), manager(cluster).found(cluster.state)
+    assert (kept.ended, kept.judgement) == (first.ended, first.judgement)
+    assert after.ended == pytest.approx(kept.ended, abs=1.0)
+    assert [row.seen.directory for row in after.judgement.directories] == [
+        row.seen.directory for row in kept.judgement.directories
+    ]
+
+
+def test_one_that_began_after_another_failed_has_not_ended_though_the_clock_was_put_back(
+    manager: Callable[[FakeCluster], Analyzer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    shelf(cluster.store).save(cluster.state.fscid, replace(found(), ended=time.time() + 86_400.0))
+    judge = Away(None, range(1, 1000), PartitionerError("too little memory", code=12))
+    analyzer = begun(monkeypatch, seen(), judge, cluster)
+    try:
+        assert to_its_end(analyzer, cluster).state == FAILED
+        assert analyzer.start(cluster.state, LONGEST, []).state == RUNNING
+    finally:
+        analyzer.shutdown()
+    assert manager(cluster).get(cluster.state).state == RUNNING
+
+
+CACHE = "mds_cache_memory_limit"
+
+
+@pytest.mark.parametrize(
+    ("told", "of_mon", "limit"),
+    [
+        ({"m0": "16", "m1": "16"}, {}, 16),
+        ({"m0": "16", "m1": "8"}, {"m0": 2, "m1": 2}, 8),
+        ({"m0": "odd", "m1": "16"}, {}, 16),
+        ({"m1": "16"}, {"m0": 2}, 16),
+        ({}, {"m0": 16, "m1": 12}, 12),
+        ({}, {}, 4),
+    ],
+    ids=["each MDS's own", "the least", "an odd answer", "one is silent", "all are silent", "for all MDSs"],
+)
+def test_the_cache_of_a_rank_is_what_the_mdss_of_the_file_system_have(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], of_mon: dict[str, int], limit: int
+) -> None:
+    """In GiB; for all MDSs the mon has 4."""
+    cluster, limits = FakeCluster(ranks=2), list[int]()
+    cluster.told = {mds: {CACHE: str(int(of) << 30) if of.isdigit() else of} for mds, of in told.items()}
+    cluster.configured |= {f"{mds}/{CACHE}": of << 30 for mds, of in of_mon.items()}
+
+    def judge(window: WindowSummary, settings: Settings, cache_limit: int, *_: Any) -> Judgement:
+        limits.append(cache_limit)
+        return found().judgement
+
+    assert analyzed(monkeypatch, Active(cluster, {}), judge, cluster).state == FINISHED
+    assert limits == [limit << 30]
 
 
 @pytest.mark.parametrize("mask", ["-1", "0x3"])

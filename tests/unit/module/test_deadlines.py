@@ -484,6 +484,12 @@ def test_a_question_that_the_mon_does_not_answer_is_given_up(
         host.ask_mon("osd foo")
 
 
+def test_the_mon_is_asked_for_an_option_of_one_mds_or_of_all(host: Host, manager: Manager) -> None:
+    manager.answers = lambda command: (0, json.dumps([command[key] for key in ("prefix", "who", "key")]), "")
+    assert host.config("opt") == ["config get", "mds", "opt"]
+    assert host.config("opt", "a") == ["config get", "mds.a", "opt"]
+
+
 def test_what_the_mon_refuses_comes_with_its_words(host: Host, manager: Manager) -> None:
     manager.answers = lambda command: (-2, "", "no such thing")
     with pytest.raises(CephError, match="'fs set' failed: no such thing"):

@@ -51,7 +51,7 @@ from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.analysis import judgement_value, rank_table
 from mds_partitioner.report.text import printable, table
 from mds_partitioner.schedule.watch import Told
-from mds_partitioner.verify.guards import Hold, hold, silence, why_wait
+from mds_partitioner.verify.guards import PLAN, SCHEDULER, Hold, hold, silence, why_wait
 
 A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
 TYPED = "/volumes/_nogroup/A"  # where case does not count
@@ -866,7 +866,7 @@ def test_a_rank_that_was_saturated_for_a_good_part_of_an_analysis_was_so_whateve
 
 
 def test_a_well_cluster_needs_no_wait() -> None:
-    assert why_wait(FakeCluster().state, {}, {}) is hold(FakeCluster().state, {}, {}) is None
+    assert why_wait(FakeCluster().state, {}, {}, PLAN) is hold(FakeCluster().state, {}, {}) is None
 
 
 SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow requests are blocked > 30 secs",))
@@ -890,8 +890,9 @@ def test_a_cluster_that_is_not_well_says_what_is_waited_for(
     change: dict[str, object], health: dict[str, HealthCheck], silent: dict[int, float], word: str
 ) -> None:
     state = replace(FakeCluster().state, **change)
-    why = why_wait(state, health, silent)
-    assert why is not None and word in why
+    why = why_wait(state, health, silent, PLAN)
+    assert why is not None and word in why and why.count("the plan") == 1
+    assert why_wait(state, health, silent, SCHEDULER) == why.replace("the plan", "the scheduler")
     back = word.startswith(("MDS_SLOW_REQUEST", "start 2 more"))
     assert hold(state, health, silent) == Hold(why, back)
 
@@ -910,7 +911,7 @@ def test_a_cluster_that_is_not_well_says_what_is_waited_for(
 )
 def test_another_file_systems_trouble_is_no_reason_to_wait(detail: tuple[str, ...], waits: bool) -> None:
     health = {code: HealthCheck("1 of them", detail) for code in ("FS_DEGRADED", "MDS_SLOW_REQUEST")}
-    assert (why_wait(FakeCluster().state, health, {}) is not None) is waits
+    assert (why_wait(FakeCluster().state, health, {}, PLAN) is not None) is waits
 
 
 @given(st.text())

@@ -17,7 +17,8 @@ from mds_partitioner.act.halts import Halts
 from mds_partitioner.act.run import APPLIED, Head, Record, Run, find
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.errors import NotFound, Unavailable
-from mds_partitioner.judge.analysis import Analysis
+from mds_partitioner.judge.analysis import FINISHED
+from mds_partitioner.judge.archive import Found
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.plan import Plan
 
@@ -111,16 +112,14 @@ class Module(PartitionCommands):
         self.host, self.partitioner = self.silent, self.orders
         scheduling: Any = Off()
         self.scheduling = scheduling
-        self.analysis: Analysis | None = None
+        self.found: Found | None = None
         analyzer: Any = self
         self.analyzer = analyzer
         self.woken = threading.Event()
 
-    def get(self, fs: FsState) -> Analysis:
-        """Analyzer.get."""
-        if self.analysis is None:
-            raise NotFound("none yet")
-        return self.analysis
+    def last(self, fs: FsState) -> Found | None:
+        """Analyzer.last."""
+        return self.found
 
     def wake(self) -> None:
         """After each command."""
@@ -196,7 +195,7 @@ def test_a_dry_run_shows_also_a_plan_that_what_is_asked_for_does_not_fit(
 ) -> None:
     judgement: Any = object()
     module.orders.run.plan = replace(module.orders.run.plan, analyzed=1000.0)
-    module.analysis = Analysis("cephfs", 10, 0.0, ended=2000.0, judgement=judgement)
+    module.found = Found("cephfs", 10, 1, FINISHED, 2000.0, judgement)
     refused = module.partition_start(**asked)
     assert refused.retval < 0 and why in refused.stderr
     shown = module.partition_start(**asked, dry_run=True)
@@ -250,21 +249,20 @@ def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str
 
 
 @pytest.mark.parametrize(
-    ("ended", "judged", "refused"),
+    ("ended", "refused"),
     [
-        (1000.4, True, False),
-        (2000.0, True, True),
-        (500.0, True, True),  # the clock was put back since
-        (None, False, False),
-        (2000.0, False, False),
+        (1000.4, False),
+        (2000.0, True),
+        (500.0, True),  # the clock was put back since
+        (None, False),
     ],
 )
 def test_a_plan_that_nobody_named_is_not_older_than_the_newest_analysis(
-    module: Module, ended: float | None, judged: bool, refused: bool
+    module: Module, ended: float | None, refused: bool
 ) -> None:
     module.orders.run.plan = replace(module.orders.run.plan, analyzed=1000.0)
-    judgement: Any = object() if judged else None
-    module.analysis = Analysis("cephfs", 10, 0.0, ended=ended, judgement=judgement)
+    judgement: Any = object()
+    module.found = None if ended is None else Found("cephfs", 10, 1, FINISHED, ended, judgement)
     answer = module.partition_start()
     assert (answer.retval < 0) is refused
     assert not refused or "partition start renamed p" in answer.stderr

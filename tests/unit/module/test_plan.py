@@ -21,6 +21,8 @@ from mds_partitioner import clock
 from mds_partitioner.act.run import INTENT, RUNNING, Run
 from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.errors import BadInput, Busy, CephError, NotPermitted, Unavailable
+from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis, restored
+from mds_partitioner.judge.archive import Found
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
@@ -180,16 +182,17 @@ class Analyzed:
     """An analyzer that saw a cluster as it was when this was made."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.ended = cluster.wall
-        found = judgement(ALL_ON_0)
-        self._found = replace(found, directories=tuple(_seen(row, cluster) for row in found.directories))
+        of = judgement(ALL_ON_0)
+        of = replace(of, directories=tuple(_seen(row, cluster) for row in of.directories))
+        self._found = Found("cephfs", 600, 60, FINISHED, cluster.wall, of)
+        self.newest = restored(self._found)
 
-    def get(self, fs: FsState) -> Analyzed:
+    def get(self, fs: FsState) -> Analysis:
         """Analyzer.get."""
-        return self
+        return self.newest
 
-    def judgement(self, fs: FsState) -> Judgement:
-        """Analyzer.judgement."""
+    def found(self, fs: FsState) -> Found:
+        """Analyzer.found."""
         return self._found
 
 
@@ -314,7 +317,7 @@ def test_a_plan_is_made_after_what_was_done_before_also_when_the_clock_was_put_b
 
 def test_where_an_mds_is_silent_an_analysis_is_believed() -> None:
     host: Any = Cluster([1.0] * 4)
-    seen = Analyzed(host).judgement(host.state)
+    seen = Analyzed(host).found(host.state).judgement
     host.directories[100].pin = host.directories[100].rank = 2
     now = present(host, host.state, seen, {100: 2})
     assert (now.directories[0].seen.pin, now.directories[0].seen.ranks) == (2, (2,))
@@ -338,6 +341,22 @@ def test_that_a_rank_did_not_say_what_it_holds_is_told(
     assert plan.steps and len(told) == bool(silent)
 
 
+def test_a_plan_says_that_the_newest_analysis_failed_and_that_it_is_of_the_one_before(
+    engine: EngineClient,
+) -> None:
+    cluster = Cluster([900.0, 10.0, 10.0, 10.0])
+    manager, analyzer = Manager(cluster), Analyzed(cluster)
+    partitioner: Any = manager.partitioner
+    partitioner._engine, partitioner._analyzer = engine, analyzer
+    before = f"this plan is of the one that ended {clock.told(cluster.wall)}"
+    told = [f"the newest analysis failed (boom): {before}"]
+    for state, problem, expected in ((FINISHED, "one epoch was not sampled", []), (FAILED, "boom", told)):
+        analyzer.newest = replace(analyzer.newest, state=state, problem=problem)
+        plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+        assert [text for text in plan.caveats if "newest analysis" in text] == expected
+        assert plan.analyzed == cluster.wall
+
+
 @pytest.mark.parametrize(("code", "lost"), [(errno.ESHUTDOWN, True), (errno.EACCES, False)])
 def test_a_mount_that_is_lost_while_a_plan_is_made_is_told_so_that_it_is_made_anew(
     monkeypatch: pytest.MonkeyPatch, code: int, lost: bool
@@ -346,7 +365,7 @@ def test_a_mount_that_is_lost_while_a_plan_is_made_is_told_so_that_it_is_made_an
         raise CephError(f"cannot stat {path!r}", code)
 
     host: Any = Cluster([1.0] * 4)
-    seen = Analyzed(host).judgement(host.state)
+    seen = Analyzed(host).found(host.state).judgement
     monkeypatch.setattr(host, "on_fs", lambda fs, call: call(SimpleNamespace(ino=refuses)))
     if lost:
         with pytest.raises(CephError):
@@ -359,7 +378,7 @@ def test_a_mount_that_is_lost_while_a_plan_is_made_is_told_so_that_it_is_made_an
 def test_what_is_found_over_a_link_was_renamed() -> None:
     """MDSs have nothing of that path."""
     host: Any = Cluster([1.0] * 4)
-    seen = Analyzed(host).judgement(host.state)
+    seen = Analyzed(host).found(host.state).judgement
     for at in (d for ino, d in host.directories.items() if ino >= 100):
         at.path = at.path.replace("/volumes", "/srv")
     host.links["/volumes"] = "/srv"

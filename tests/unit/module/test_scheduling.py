@@ -440,7 +440,8 @@ def test_it_waits_for_the_file_system(
     cluster.state = replace(well, **changed)
     acting.run(AT_LAST)
     assert pins(cluster) == []
-    assert said in acting.scheduling.watch(acting.fs).decision.why
+    why = acting.scheduling.watch(acting.fs).decision.why
+    assert said in why and "the scheduler" in why and "plan" not in why
     cluster.state = well
     acting.run(AT_LAST)
     assert loads(cluster) == [200.0] * 4

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +17,12 @@ from mds_partitioner.act.run import DONE, PAUSED, ROLLED_BACK, ROLLING_BACK, RUN
 from mds_partitioner.engine.judge import judge as engine_judge
 from mds_partitioner.errors import BadOption, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
+from mds_partitioner.judge.archive import Found
 from mds_partitioner.judge.history import SOON
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor import service
-from mds_partitioner.monitor.health import imbalanced
-from mds_partitioner.monitor.metrics import families
+from mds_partitioner.monitor.health import engine_down, imbalanced
+from mds_partitioner.monitor.metrics import PREFIX, families
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.sampler import HISTORY, Past, judged
@@ -67,15 +69,17 @@ class Cluster:
 
     def __init__(self) -> None:
         self.state = FS
+        self.others: list[FsState] = []
         self.problem: PartitionerError | None = None
         self.time = 10.0
         self.young = False  # they have reported once
         self.analysis: Analysis | None = None
+        self.found: Found | None = None
         self.plans: list[Run] = []
         self.rates = {"m0": 900.0, "m1": 10.0, "m2": 10.0, "other": 900.0}
 
     def file_systems(self) -> list[FsState]:
-        return [self.state]
+        return [self.state, *self.others]
 
     def forget_all_but(self, fscids: frozenset[int]) -> None:
         """Host.forget_all_but: nothing is mounted."""
@@ -97,6 +101,9 @@ class Cluster:
             raise NotFound("not analyzed")
         return self.analysis
 
+    def last(self, fs: FsState) -> Found | None:
+        return self.found
+
     def of(self, fs: FsState) -> list[Run]:
         return self.plans
 
@@ -106,10 +113,12 @@ class Engine:
 
     def __init__(self) -> None:
         self.problem: PartitionerError | None = None
+        self.fails = math.inf  # so many times
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         assert name == "judge"
-        if self.problem is not None:
+        if self.problem is not None and self.fails > 0:
+            self.fails -= 1
             raise self.problem
         return engine_judge(arguments)
 
@@ -394,6 +403,27 @@ def test_without_the_engine_loads_are_shown_and_nothing_is_judged(monitor: Monit
     assert (monitor.snapshot.engine_problem, monitor.snapshot.engine_failures) == ("", 0)
 
 
+def test_where_the_engine_fails_for_one_file_system_the_others_are_judged_and_it_is_up(
+    monitor: Monitor, cluster: Cluster, engine: Engine
+) -> None:
+    """It died since the last epoch, and is started again for the next file system."""
+    cluster.others = [replace(FS, name=name, fscid=fscid) for name, fscid in (("b", 2), ("c", 3))]
+    engine.problem, engine.fails = Unavailable("it ended"), 1
+    monitor.epoch(0.0)
+    seen = monitor.snapshot
+    assert [sample.verdict is None for sample in seen.filesystems] == [True, False, False]
+    told = {m.name.removeprefix(f"{PREFIX}_"): m for m in families(seen)}
+    assert [s.value for name in ("engine_up", "engine_failed_epochs") for s in told[name].samples] == [1, 0]
+    (check,) = engine_down(seen)
+    assert check.summary.endswith("fails for 1 of 3 file systems: these are not judged")
+    assert check.detail[0].startswith("'cephfs': it ended: see ") and len(check.detail) == 1
+    assert 'id="engine-problem"' not in page(seen, 10.0)
+    engine.fails = 3
+    monitor.epoch(10.0)
+    (check,) = engine_down(monitor.snapshot)
+    assert check.summary.endswith("does not work: nothing is judged") and len(check.detail) == 3
+
+
 def test_a_manager_that_cannot_be_asked_is_a_problem_of_that_epoch(
     monitor: Monitor, cluster: Cluster
 ) -> None:
@@ -505,17 +535,17 @@ def test_an_option_that_is_no_number_is_told_and_the_engine_is_well(
     assert monitor.snapshot.engine_problem == "" and monitor.snapshot.errors[JUDGE] == 0
 
 
-def test_the_last_analysis_is_shown_while_another_runs(monitor: Monitor, cluster: Cluster) -> None:
-    found = cluster.analysis = Analysis("cephfs", 600, started=0.0)
+def test_the_last_analysis_is_shown_while_another_runs_and_when_that_has_failed(
+    monitor: Monitor, cluster: Cluster
+) -> None:
     judgement: Any = SimpleNamespace(recommended=3, recommended_reason="", directories=())
+    analysis = cluster.analysis = Analysis("cephfs", 600, started=0.0)
     assert (sampled(monitor).analysis, sampled(monitor).analyzing) == (None, pytest.approx(0.0, abs=1.0))
-    found.judgement, found.ended, found.state = judgement, 100.0, FINISHED
-    assert sampled(monitor).analyzing is None
-    cluster.analysis = Analysis("cephfs", 600, started=0.0)
+    cluster.found = Found("cephfs", 600, 60, FINISHED, 100.0, judgement)
     seen = sampled(monitor)
     assert seen.analysis is not None and seen.analysis.ended == 100.0 and seen.analyzing is not None
-    cluster.analysis.state = FAILED
-    assert sampled(monitor).analysis is None, "there is nothing to plan from"
+    analysis.state = FAILED
+    assert (sampled(monitor).analysis, sampled(monitor).analyzing) == (seen.analysis, None)
     (check,) = imbalanced(Snapshot(filesystems=(seen,)), 1, 0.0)
     assert "it is being analyzed" in check.detail[0] and "analyze start" not in check.detail[0]
 
