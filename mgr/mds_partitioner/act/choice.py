@@ -116,7 +116,7 @@ def refuse_outdated(run: Run, runs: Sequence[Run]) -> None:
     for other, _, _ in reversed(in_force(runs, run.plan.fscid)):  # the newest is rolled back first
         if made_after(other, run) and not (scheduled and other.plan.scheduled):
             anew = "make a new one ('partition plan')"
-            instead = f"forget it ('partition rm {name}')" if scheduled else anew
+            instead = f"forget it ('partition rm {name} {run.plan.fs}')" if scheduled else anew
             newer = f"'{other.plan.name}', which is in force"
             raise Busy(f"plan '{name}' was made before {newer}: {instead}, or roll that one back first")
 

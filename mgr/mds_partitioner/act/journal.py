@@ -131,7 +131,7 @@ class Journal:
         """
         check_name(plan.name)
         if plan.name in taken:
-            raise Busy(f"a plan named '{plan.name}' exists already; choose another name or remove it")
+            raise Busy(f"a plan named '{plan.name}' exists already")
         for first in list(self._first.values()):  # of whatever file system: names are unique
             self._come_first(first)
         run = Run(self._new_id(), plan, head)

@@ -220,9 +220,19 @@ class PartitionCommands(Services):
     @writes("partition rm", of=of_plan)
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Forget a plan that is not being executed; the pins it set become yours"""
+        if fs is None:
+            self._refuse_unnamed(plan)
         self.scheduling.note_undone()
         self.partitioner.plans.remove(plan, None if fs is None else self.host.fs(fs))
         return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
+
+    def _refuse_unnamed(self, plan: str) -> None:
+        """:raises BadInput: its file system is one of several, and is to be named; one that is gone cannot"""
+        runs = (run for run in self.partitioner.plans.known() if run.plan.name == plan)
+        fs = next((self.host.fs_by_id(run.plan.fscid) for run in runs), None)
+        if fs is not None and len(self.host.file_systems()) > 1:
+            command = f"ceph mds_partitioner partition rm {plan} {fs.name}"
+            raise BadInput(f"plan '{plan}' is of file system '{fs.name}': name that, too ('{command}')")
 
 
 def _planned(plan: Plan, top: int) -> Answer:
