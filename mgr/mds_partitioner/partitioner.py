@@ -44,6 +44,7 @@ from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Un
 from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
+from .plan.anew import plan_anew
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
 from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan
 from .plan.planner import make_plan
@@ -222,7 +223,7 @@ class Partitioner:
             now.wall,
             ended,
         )
-        made = replace(made, created=at)
+        made = replace(made, created=at, ranks=None if ranks is None else wish.ranks)
         return self.plans.save(made, named=name is not None) if save else made
 
     def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:
@@ -273,11 +274,13 @@ class Partitioner:
             return
         choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
-            raise BadInput(f"plan '{name}' was rolled back: make a new one ('partition plan')")
+            raise BadInput(
+                f"plan '{name}' was rolled back: make a new one ('{plan_anew(run.plan, fs.name)}')"
+            )
         if run.heading() == ROLLING_BACK:
             raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
-        choice.refuse_outdated(run, self.plans.known())
-        choice.refuse_overtaken(run, self.plans.known())
+        choice.refuse_outdated(run, self.plans.known(), fs.name)
+        choice.refuse_overtaken(run, self.plans.known(), fs.name)
         gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
         if gone:
             raise BadInput(

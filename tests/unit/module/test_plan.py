@@ -232,7 +232,8 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
         partitioner.rollback(manager.fs, "p")
     manager.run(10)
     cluster.wall += SETTINGS.rest_period
-    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0, 1], force=False)
+    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[1, 0], force=False)
+    assert plan.ranks == (0, 1)
     assert {(r.ino, r.current) for r in plan.rows} == {(i, (d.rank,)) for i, d in _loaded(cluster)}
     assert "pinned-by-operator" not in {row.reason for row in plan.rows}
     pins = [step for step in plan.steps if step.kind == PIN_STEP]
