@@ -358,6 +358,7 @@ class Partitioner:
         """Put back every value that a plan replaced.
 
         :raises NotFound: nothing of the file system is in force or under way
+        :raises BadInput: it was not executed
         :raises Busy: a newer plan is in force or under way, and must be rolled back first; it was stopped
             meanwhile
         """
@@ -368,6 +369,7 @@ class Partitioner:
             none = f"no plan of '{fs.name}' is in force: there is nothing to roll back"
             raise NotFound(f"{none}{self.plans.unread()}")
         run = live[-1] if name is None else self.plans.named(fs, name)
+        choice.refuse_unexecuted(run, live, fs.name)
         if run.head.state in (ROLLED_BACK, ROLLING_BACK) and not run.memory.halted:
             return run
         newer = [r.plan.name for r in live if r.plan.created > run.plan.created]

@@ -108,6 +108,23 @@ def refuse_active(runs: Iterable[Run], fs: str) -> None:
             )
 
 
+def refuse_unexecuted(run: Run, live: Sequence[Run], fs: str) -> None:
+    """It would pass for one that was rolled back, and could not be executed any more.
+
+    :param live: those that there are to roll back, oldest first
+    :param fs: its file system's name
+    :raises BadInput: there is nothing of it to roll back
+    """
+    if run.head.state != READY or run.records:
+        return
+    name = run.plan.name
+    instead = f"; '{live[-1].plan.name}' is in force" if live else ""
+    raise BadInput(
+        f"plan '{name}' was not executed: there is nothing to roll back "
+        f"('ceph mds_partitioner partition rm {name} {fs}' forgets it){instead}"
+    )
+
+
 def refuse_outdated(run: Run, runs: Sequence[Run], fs: str) -> None:
     """What came in between would be undone after it, and not find what it has left.
 
