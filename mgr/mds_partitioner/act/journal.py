@@ -78,7 +78,10 @@ class _First:
 def check_name(name: str) -> str:
     """A plan's name. :raises BadInput: when it cannot be one."""
     if not NAME.fullmatch(name):
-        raise BadInput(f"'{name}' cannot be a plan's name: use up to 64 letters, digits, '_', '-' and '.'")
+        raise BadInput(
+            f"'{name}' cannot be a plan's name: use up to 64 ASCII letters, digits, '_', '-' and '.', the "
+            "first a letter or digit"
+        )
     return name
 
 

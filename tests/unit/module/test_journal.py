@@ -263,7 +263,9 @@ def test_a_plan_without_records_owns_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "-x", "x" * 65, "a b", "ä"])
 def test_a_bad_plan_name_is_refused(name: str) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(
+        BadInput, match=r"64 ASCII letters, digits, '_', '-' and '\.', the first .* or digit$"
+    ):
         check_name(name)
 
 
