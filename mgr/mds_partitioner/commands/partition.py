@@ -77,7 +77,8 @@ class PartitionCommands(Services):
         and --force are for a new one, as in 'partition plan', and refused where the plan is another one. A
         plan that was stopped goes on.
         """
-        check_mode(heavy or MASK)
+        mode = MASK if heavy is None else heavy
+        check_mode(mode)
         found = self.host.fs(fs)
         halts = self.partitioner.plans.halts.given(found.fscid)  # a stop counts while a plan is made, too
         run = (
@@ -93,7 +94,6 @@ class PartitionCommands(Services):
             unlike = self._older(found, run, anew) if plan is None else ""
             unlike = unlike or _other(chosen, heavy, sets=sets, force=force, anew=anew)
         else:
-            mode = heavy or MASK
             chosen = self.partitioner.plan(
                 found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )

@@ -224,6 +224,15 @@ def test_a_dry_run_tells_that_the_plan_it_shows_was_not_saved(
     assert value["saved"] is saved
 
 
+def test_an_empty_mode_is_refused_as_it_is_by_partition_plan(module: Module) -> None:
+    for asked in ({}, {"dry_run": True}, {"plan": "p"}):
+        refused = module.partition_start(heavy="", **asked)
+        assert (
+            refused.retval < 0 and "'' is not a way to place heavy subvolumes: use mask or" in refused.stderr
+        )
+    assert module.orders.begun == []
+
+
 def test_a_plan_of_the_schedulers_shows_nothing_that_it_does_not_know(module: Module) -> None:
     """It knows requests, and inodes that are to move; no workload, and not all that is below."""
     made = plan(FakeCluster(), {100: 1, 101: 2})
