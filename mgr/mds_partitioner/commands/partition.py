@@ -7,7 +7,7 @@ from typing import Optional
 
 from ..act.choice import startable
 from ..act.halts import check_duration
-from ..act.run import READY, Run
+from ..act.run import DONE, READY, Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
 from ..errors import BadInput, JournalError, NotFound
@@ -100,7 +100,7 @@ class PartitionCommands(Services):
         if dry_run:
             typed = options(heavy, to_auth=to_auth, force=force)
             again = f"ceph mds_partitioner partition start {word(found.name)}{typed}"
-            shown = _dry(_planned(replace(chosen, fs=found.name), top), "" if run is not None else again)
+            shown = _dry(_planned(replace(chosen, fs=found.name), top), run, again)
             return _refused(shown, unlike or self.partitioner.refusal(found, run))
         if unlike:
             raise BadInput(unlike)
@@ -246,11 +246,24 @@ def _planned(plan: Plan, top: int) -> Answer:
     return Answer(plan_value(plan), plan_text(plan, top))
 
 
-def _dry(shown: Answer, again: str) -> Answer:
-    """What is shown of a plan that is not started. ``again``: the command that makes it anew where it was not
-    saved, and has a name for this once; "": it was"""
-    text = f"{shown.text}\n\nnot saved: '{again}' makes it anew" if again else shown.text
-    return replace(shown, value=shown.value | {"saved": not again}, text=text)
+def _dry(shown: Answer, run: Optional[Run], again: str) -> Answer:
+    """What is shown of a plan that is not started.
+
+    :param run: None: it was not saved, and has a name for this once
+    :param again: the command that makes it anew
+    """
+    said = f"not saved: '{again}' makes it anew" if run is None else _begun(run)
+    text = f"{shown.text}\n\n{said}" if said else shown.text
+    begun = 0 if run is None else len(run.records)
+    return replace(shown, value=shown.value | {"saved": run is not None, "begun": begun}, text=text)
+
+
+def _begun(run: Run) -> str:
+    """How many of the commands that are shown need not be begun any more; "": none."""
+    if run.head.state == DONE:
+        return f"plan '{run.plan.name}' is done: 'partition start' changes nothing"
+    begun = len(run.records)
+    return f"{begun} of {len(run.plan.steps)} commands were begun before" if begun else ""
 
 
 def _refused(shown: Answer, why: str) -> Answer:

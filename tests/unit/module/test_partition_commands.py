@@ -224,6 +224,25 @@ def test_a_dry_run_tells_that_the_plan_it_shows_was_not_saved(
     assert value["saved"] is saved
 
 
+def test_what_was_done_of_a_plan_is_not_shown_as_if_it_was_to_be_made(module: Module) -> None:
+    def shown() -> tuple[str, int]:
+        value = json.loads(module.partition_start(plan="p", dry_run=True, format="json").stdout)
+        return module.partition_start(plan="p", dry_run=True).stdout, value["begun"]
+
+    module.orders.run.head = Head(state="stopped")
+    text, begun = shown()
+    assert text.endswith("\n\n1 of 3 commands were begun before")
+    module.orders.run.records = dict.fromkeys(range(3), Record(APPLIED, "-1", 1.0))
+    module.orders.run.head = Head(state="done")
+    text, all_of_them = shown()
+    assert text.endswith("\n\nplan 'p' is done: 'partition start' changes nothing")
+    assert (begun, all_of_them) == (1, 3)
+    module.orders.run.records = {}
+    module.orders.run.head = Head(state="ready")
+    text, begun = shown()
+    assert begun == 0 and "begun before" not in text and "is done" not in text
+
+
 def test_an_empty_mode_is_refused_as_it_is_by_partition_plan(module: Module) -> None:
     for asked in ({}, {"dry_run": True}, {"plan": "p"}):
         refused = module.partition_start(heavy="", **asked)
