@@ -92,7 +92,7 @@ ALERTS = (
         description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
         "minutes, in two epochs where these are long, and no scheduler has found each rank with its share: "
         "some ranks are near what they can serve while others are not. 'ceph mds_partitioner imbalance "
-        "{{ $labels.fs }}' shows the ranks; 'partition plan' proposes what to move.",
+        "{{ $labels.fs }}' shows the ranks; 'partition plan {{ $labels.fs }}' proposes what to move.",
     ),
     Alert(
         name="CephFilesystemRankNearCapacity",
@@ -128,7 +128,8 @@ ALERTS = (
         wait="10m",
         summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} does not advance on {CLUSTER}",
         description=f"{FS}: {PLAN} is under way, but for 10 minutes it has waited for the file system to "
-        "recover, or no step of it has ended. 'ceph mds_partitioner partition status' says why.",
+        "recover, or no step of it has ended. 'ceph mds_partitioner partition status {{ $labels.fs }} "
+        "{{ $labels.plan }}' says why.",
     ),
     Alert(
         name="CephFilesystemPartitionPlanRolledBack",

@@ -44,6 +44,7 @@ from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Un
 from .model import FsState
 from .observe.ranks import silent
 from .options import Settings
+from .plan.anew import plan_anew
 from .plan.caveats import of_failed
 from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
 from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan
@@ -223,7 +224,8 @@ class Partitioner:
             now.wall,
             found.ended,
         )
-        made = replace(made, created=at, caveats=(*made.caveats, *failed))
+        only = None if ranks is None else wish.ranks
+        made = replace(made, created=at, ranks=only, caveats=(*made.caveats, *failed))
         return self.plans.save(made, named=name is not None) if save else made
 
     def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:
@@ -274,11 +276,13 @@ class Partitioner:
             return
         choice.refuse_active(self.plans.of(fs), fs.name)
         if run.heading() == ROLLED_BACK:
-            raise BadInput(f"plan '{name}' was rolled back: make a new one ('partition plan')")
+            raise BadInput(
+                f"plan '{name}' was rolled back: make a new one ('{plan_anew(run.plan, fs.name)}')"
+            )
         if run.heading() == ROLLING_BACK:
             raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
-        choice.refuse_outdated(run, self.plans.known())
-        choice.refuse_overtaken(run, self.plans.known())
+        choice.refuse_outdated(run, self.plans.known(), fs.name)
+        choice.refuse_overtaken(run, self.plans.known(), fs.name)
         gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
         if gone:
             raise BadInput(
@@ -356,6 +360,7 @@ class Partitioner:
         """Put back every value that a plan replaced.
 
         :raises NotFound: nothing of the file system is in force or under way
+        :raises BadInput: it was not executed
         :raises Busy: a newer plan is in force or under way, and must be rolled back first; it was stopped
             meanwhile
         """
@@ -366,6 +371,7 @@ class Partitioner:
             none = f"no plan of '{fs.name}' is in force: there is nothing to roll back"
             raise NotFound(f"{none}{self.plans.unread()}")
         run = live[-1] if name is None else self.plans.named(fs, name)
+        choice.refuse_unexecuted(run, live, fs.name)
         if run.head.state in (ROLLED_BACK, ROLLING_BACK) and not run.memory.halted:
             return run
         newer = [r.plan.name for r in live if r.plan.created > run.plan.created]

@@ -188,7 +188,7 @@ class Scheduling:
         on = "" if operators(later) else on
         return (
             f"{on}roll '{later[-1].plan.name}', which was made later, back first, or forget this one "
-            f"('partition rm {name}': what it pinned is yours then)"
+            f"('partition rm {name} {fs.name}': what it pinned is yours then)"
         )
 
     def stop(self, fs: FsState, rollback: bool) -> Kept:

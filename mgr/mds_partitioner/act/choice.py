@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ..ceph.filesystem import NO_MASK
 from ..errors import BadInput, Busy
 from ..model import NO_PIN
+from ..plan.anew import plan_anew
 from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About, Step
 from .core import same
 from .run import (
@@ -107,28 +108,47 @@ def refuse_active(runs: Iterable[Run], fs: str) -> None:
             )
 
 
-def refuse_outdated(run: Run, runs: Sequence[Run]) -> None:
+def refuse_unexecuted(run: Run, live: Sequence[Run], fs: str) -> None:
+    """It would pass for one that was rolled back, and could not be executed any more.
+
+    :param live: those that there are to roll back, oldest first
+    :param fs: its file system's name
+    :raises BadInput: there is nothing of it to roll back
+    """
+    if run.head.state != READY or run.records:
+        return
+    name = run.plan.name
+    instead = f"; '{live[-1].plan.name}' is in force" if live else ""
+    raise BadInput(
+        f"plan '{name}' was not executed: there is nothing to roll back "
+        f"('ceph mds_partitioner partition rm {name} {fs}' forgets it){instead}"
+    )
+
+
+def refuse_outdated(run: Run, runs: Sequence[Run], fs: str) -> None:
     """What came in between would be undone after it, and not find what it has left.
 
+    :param fs: its file system's name
     :raises Busy: a later one is in force; the scheduler's are counted before each other
     """
     scheduled, name = run.plan.scheduled, run.plan.name
     for other, _, _ in reversed(in_force(runs, run.plan.fscid)):  # the newest is rolled back first
         if made_after(other, run) and not (scheduled and other.plan.scheduled):
-            anew = "make a new one ('partition plan')"
-            instead = f"forget it ('partition rm {name}')" if scheduled else anew
+            anew = f"make a new one ('{plan_anew(run.plan, fs)}')"
+            instead = f"forget it ('partition rm {name} {fs}')" if scheduled else anew
             newer = f"'{other.plan.name}', which is in force"
             raise Busy(f"plan '{name}' was made before {newer}: {instead}, or roll that one back first")
 
 
-def refuse_overtaken(run: Run, runs: Sequence[Run]) -> None:
+def refuse_overtaken(run: Run, runs: Sequence[Run], fs: str) -> None:
     """What it moves would not be as it was planned, and be skipped as if an operator had changed it; and what
     it predicts is of a file system whose other directories are where they were. So it is whole or not at all.
 
+    :param fs: its file system's name
     :raises Busy: another one was executed since it was made, or one that had been was undone; one that was
         begun and undone since left all as it was. The scheduler's are counted before each other
     """
-    anew = "make a new one ('partition plan')"
+    anew = f"make a new one ('{plan_anew(run.plan, fs)}')"
     for other in reversed(runs):
         both = run.plan.scheduled and other.plan.scheduled
         of_fs = other is not run and other.plan.fscid == run.plan.fscid

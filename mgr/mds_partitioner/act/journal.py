@@ -2,7 +2,8 @@
 """The journal: every plan, every step's old value before it is replaced, in the mon's key/value store.
 
 plan/ID/seal          the plan's name and format, how many parts it has, and their digest; when the analysis
-                      ended that it is made from; without it there is no plan, nor with nothing but it
+                      ended that it is made from, and the ranks that it was to use; without it there is no
+                      plan, nor with nothing but it
 plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB a key)
 plan/ID/done/NNNN     records that it began with, as it was merged from other plans; immutable, in parts
 plan/ID/head/M        the state, small and rewritten
@@ -34,7 +35,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import BadInput, Busy, JournalError
-from ..plan.plan import Plan
+from ..plan.plan import IN_SEAL, Plan
 from ..store import NewerFormat, Store, marked, unmarked
 from .core import interrupted
 from .run import ACTIVE, READY, Head, Record, Run
@@ -77,7 +78,10 @@ class _First:
 def check_name(name: str) -> str:
     """A plan's name. :raises BadInput: when it cannot be one."""
     if not NAME.fullmatch(name):
-        raise BadInput(f"'{name}' cannot be a plan's name: use up to 64 letters, digits, '_', '-' and '.'")
+        raise BadInput(
+            f"'{name}' cannot be a plan's name: use up to 64 ASCII letters, digits, '_', '-' and '.', the "
+            "first a letter or digit"
+        )
     return name
 
 
@@ -131,7 +135,7 @@ class Journal:
         """
         check_name(plan.name)
         if plan.name in taken:
-            raise Busy(f"a plan named '{plan.name}' exists already; choose another name or remove it")
+            raise Busy(f"a plan named '{plan.name}' exists already")
         for first in list(self._first.values()):  # of whatever file system: names are unique
             self._come_first(first)
         run = Run(self._new_id(), plan, head)
@@ -392,7 +396,7 @@ def _whole(parts: Mapping[str, str]) -> bool:
 def _seal(plan: Plan, text: str) -> str:
     """text: of its body"""
     seal = marked({"name": plan.name, "parts": len(_parts(text)), "digest": _digest(text)})
-    return json.dumps(seal | {"analyzed": plan.analyzed})
+    return json.dumps(seal | {name: getattr(plan, name) for name in IN_SEAL})
 
 
 def _run(id_: str, parts: Mapping[str, str]) -> Run:
@@ -400,7 +404,10 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     text = "".join(parts[f"body/{i:04d}"] for i in range(seal["parts"]))
     if _digest(text) != seal["digest"]:
         raise ValueError("its parts are not those that were written")
-    plan = replace(Plan.from_json(text), analyzed=seal.get("analyzed"))
+    ranks = seal.get("ranks")
+    plan = replace(
+        Plan.from_json(text), analyzed=seal.get("analyzed"), ranks=None if ranks is None else tuple(ranks)
+    )
     begun = "".join(part for key, part in sorted(parts.items()) if key.startswith("done/"))
     records = {int(i): Record(**record) for i, record in json.loads(begun or "{}").items()}
     records |= {

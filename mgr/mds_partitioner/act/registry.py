@@ -205,8 +205,25 @@ class Plans:
             with self._lock:
                 self.known().append(run)
             return run.plan
+        except Busy as e:
+            raise Busy(f"{e}{self._whose(made)}") from e
         finally:
             self._creating.discard(made.name)
+
+    def _whose(self, made: Plan) -> str:
+        """Of which file system the plan is that has the name already, and what can be done about it."""
+        name, rm = made.name, f"ceph mds_partitioner partition rm {made.name}"
+        run = next((run for run in self.known() if run.plan.name == name), None)
+        if run is None:
+            return f"; choose another name, or remove it ('{rm}')"
+        fs = self._host.fs_by_id(run.plan.fscid)
+        if run.plan.fscid == made.fscid:
+            return f"; choose another name, or remove it ('{rm} {made.fs}')"
+        if fs is None:
+            whose, remove = f"'{run.plan.fs}', which was removed", f", or remove it ('{rm}')"
+        else:
+            whose, remove = f"'{fs.name}'", ""
+        return f", of file system {whose}: names are of the whole cluster; choose another name{remove}"
 
     def _dated(self, made: Plan) -> Plan:
         """Later than all others of its file system, whatever the host's clock was set to since."""

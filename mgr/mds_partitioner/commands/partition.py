@@ -7,21 +7,22 @@ from typing import Optional
 
 from ..act.choice import startable
 from ..act.halts import check_duration
-from ..act.run import READY, Run
+from ..act.run import DONE, READY, Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
 from ..errors import BadInput, JournalError, NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
+from ..plan.anew import options, plan_anew
 from ..plan.circumstances import FORWARDS, TO_AUTH, check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
+from ..plan.shell import word
 from ..report.partition import plan_text, plan_value, plans_text, plans_value, run_line, run_text, run_value
 from ..report.text import TOP, printable
 from .declare import Answer, Services, of_plan, reads, writes
 
 HELD = "this manager has it all the same, and tells the mon when that answers; one that comes before goes on"
-NOT_SAVED = "not saved: 'partition start' makes it anew"
 ROUNDED = 1.0  # s, to which a manager that takes over knows when an analysis ended
 PATIENCE = 2.0  # s: below the desk's, so that a status is told whatever MDSs do
 
@@ -76,7 +77,8 @@ class PartitionCommands(Services):
         and --force are for a new one, as in 'partition plan', and refused where the plan is another one. A
         plan that was stopped goes on.
         """
-        check_mode(heavy or MASK)
+        mode = MASK if heavy is None else heavy
+        check_mode(mode)
         found = self.host.fs(fs)
         halts = self.partitioner.plans.halts.given(found.fscid)  # a stop counts while a plan is made, too
         run = (
@@ -88,31 +90,36 @@ class PartitionCommands(Services):
         if run is not None:
             chosen = run.plan
             sets = to_auth and self.partitioner.plans.to_auth(found) != FORWARDS
-            unlike = self._older(found, run) if plan is None else ""
-            unlike = unlike or _other(found, chosen, heavy, to_auth=to_auth, sets=sets, force=force)
+            anew = plan_anew(chosen, found.name, heavy, to_auth=to_auth, force=force)
+            unlike = self._older(found, run, anew) if plan is None else ""
+            unlike = unlike or _other(chosen, heavy, sets=sets, force=force, anew=anew)
         else:
-            mode = heavy or MASK
             chosen = self.partitioner.plan(
                 found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
         if dry_run:
-            shown = _dry(_planned(replace(chosen, fs=found.name), top), saved=run is not None)
+            typed = options(heavy, to_auth=to_auth, force=force)
+            again = f"ceph mds_partitioner partition start {word(found.name)}{typed}"
+            shown = _dry(_planned(replace(chosen, fs=found.name), top), run, again)
             return _refused(shown, unlike or self.partitioner.refusal(found, run))
         if unlike:
             raise BadInput(unlike)
         return _ordered(found, self.partitioner.start(found, chosen.name, halts))
 
-    def _older(self, fs: FsState, run: Run) -> str:
-        """Why a plan that nobody named is not started: the load was analyzed again since; "": it was not"""
+    def _older(self, fs: FsState, run: Run, anew: str) -> str:
+        """Why a plan that nobody named is not started: the load was analyzed again since; "": it was not
+
+        :param anew: the command that makes another one
+        """
         if run.head.state != READY or run.plan.analyzed is None:
             return ""
         last = self.analyzer.last(fs)
         if last is None or abs(last.ended - run.plan.analyzed) <= ROUNDED:  # only the newest is kept
             return ""
-        name, ask = run.plan.name, "ceph mds_partitioner partition"
+        name = run.plan.name
         return (
             f"plan '{name}' was not executed, and is older than the newest analysis: make another one "
-            f"('{ask} plan {fs.name}'), or name it ('{ask} start {fs.name} {name}')"
+            f"('{anew}'), or name it ('ceph mds_partitioner partition start {fs.name} {name}')"
         )
 
     @reads("partition status")
@@ -216,19 +223,43 @@ class PartitionCommands(Services):
     @writes("partition rm", of=of_plan)
     def partition_rm(self, plan: str, fs: Optional[str] = None, format: str = "table") -> Answer:
         """Forget a plan that is not being executed; the pins it set become yours"""
+        if fs is None:
+            self._refuse_unnamed(plan)
         self.scheduling.note_undone()
         self.partitioner.plans.remove(plan, None if fs is None else self.host.fs(fs))
         return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
+
+    def _refuse_unnamed(self, plan: str) -> None:
+        """:raises BadInput: its file system is one of several, and is to be named; one that is gone cannot"""
+        runs = (run for run in self.partitioner.plans.known() if run.plan.name == plan)
+        fs = next((self.host.fs_by_id(run.plan.fscid) for run in runs), None)
+        if fs is not None and len(self.host.file_systems()) > 1:
+            command = f"ceph mds_partitioner partition rm {plan} {fs.name}"
+            raise BadInput(f"plan '{plan}' is of file system '{fs.name}': name that, too ('{command}')")
 
 
 def _planned(plan: Plan, top: int) -> Answer:
     return Answer(plan_value(plan), plan_text(plan, top))
 
 
-def _dry(shown: Answer, *, saved: bool) -> Answer:
-    """What is shown of a plan that is not started; one that was not saved has a name for this once."""
-    text = shown.text if saved else f"{shown.text}\n\n{NOT_SAVED}"
-    return replace(shown, value=shown.value | {"saved": saved}, text=text)
+def _dry(shown: Answer, run: Optional[Run], again: str) -> Answer:
+    """What is shown of a plan that is not started.
+
+    :param run: None: it was not saved, and has a name for this once
+    :param again: the command that makes it anew
+    """
+    said = f"not saved: '{again}' makes it anew" if run is None else _begun(run)
+    text = f"{shown.text}\n\n{said}" if said else shown.text
+    begun = 0 if run is None else len(run.records)
+    return replace(shown, value=shown.value | {"saved": run is not None, "begun": begun}, text=text)
+
+
+def _begun(run: Run) -> str:
+    """How many of the commands that are shown need not be begun any more; "": none."""
+    if run.head.state == DONE:
+        return f"plan '{run.plan.name}' is done: 'partition start' changes nothing"
+    begun = len(run.records)
+    return f"{begun} of {len(run.plan.steps)} commands were begun before" if begun else ""
 
 
 def _refused(shown: Answer, why: str) -> Answer:
@@ -237,10 +268,11 @@ def _refused(shown: Answer, why: str) -> Answer:
     return replace(shown, value=shown.value | {"refused": why}, text=said)
 
 
-def _other(fs: FsState, plan: Plan, heavy: Optional[str], *, to_auth: bool, sets: bool, force: bool) -> str:
+def _other(plan: Plan, heavy: Optional[str], *, sets: bool, force: bool, anew: str) -> str:
     """Why the plan is not the one that is asked for; "": it is.
 
     :param sets: the option is asked for, and not set yet
+    :param anew: the command that makes the one that is asked for
     """
     wrong = ""
     if heavy not in (None, plan.heavy_mode):
@@ -249,12 +281,7 @@ def _other(fs: FsState, plan: Plan, heavy: Optional[str], *, to_auth: bool, sets
         wrong = f"does not set {TO_AUTH}"
     elif force and not plan.force:
         wrong = "was made without --force"
-    if not wrong:
-        return ""
-    given = {f" --heavy {heavy}": heavy is not None, " --to-auth": to_auth, " --force": force}
-    asked = "".join(option for option, is_given in given.items() if is_given)
-    anew = f"make another one with 'ceph mds_partitioner partition plan {fs.name}{asked}'"
-    return f"plan '{plan.name}' {wrong}: start it without these, or {anew}"
+    return wrong and f"plan '{plan.name}' {wrong}: start it without these, or make another one with '{anew}'"
 
 
 def _called(fs: FsState, run: Run) -> Run:

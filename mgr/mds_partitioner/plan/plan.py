@@ -15,6 +15,8 @@ About = tuple[str, int, str]
 """What a step changes: its kind, and a directory's inode number, or the name of a setting or an option."""
 ATTRIBUTES = {PIN_STEP: PIN, MASK_STEP: BAL_MASK, DISTRIBUTED_STEP: DISTRIBUTED}
 
+IN_SEAL = ("analyzed", "ranks")
+
 
 @dataclass(frozen=True)
 class Row:
@@ -91,6 +93,7 @@ class Plan:
     :ivar caveats: what the plan does not know, one sentence each
     :ivar scheduled: the scheduler made it
     :ivar analyzed: when the analysis ended that it is made from, as created; None: it is from none
+    :ivar ranks: those that it was to use; None: all that there were, or an earlier version made it
     :ivar replaces: journal ids of the plans that this one was merged from
     """
 
@@ -109,11 +112,12 @@ class Plan:
     scheduled: bool = False
     replaces: tuple[str, ...] = ()
     analyzed: Optional[float] = None
+    ranks: Optional[tuple[int, ...]] = None
 
     def to_json(self) -> str:
         """The journal's body of a plan. Version 0.9.0 refuses a field that it does not know, so what came
         later is kept in the seal (act/journal.py)."""
-        body = {name: value for name, value in vars(self).items() if name != "analyzed"}
+        body = {name: value for name, value in vars(self).items() if name not in IN_SEAL}
         return json.dumps(body, sort_keys=True, default=vars)
 
     @classmethod

@@ -33,7 +33,7 @@ from .caveats import (
 from .circumstances import Circumstances
 from .families import BroodOf, Family, but_held, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
-from .plan import AUTOMATE, PIN_STEP, Plan, Prediction, Row, Step
+from .plan import AUTOMATE, CONFIG_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from .ranks import balanced_ranks, parse_ranks
 from .steps import confines, steps
 
@@ -109,7 +109,8 @@ def make_plan(
     prediction = _prediction(answer, c.fs)
     made = steps(rows, table, answer, c, families, engine)
     balanced = c.fs.balance_automate or any(step.target == AUTOMATE for step in made)
-    if made and not c.force:
+    placing = [step for step in made if step.kind != CONFIG_STEP]  # an option that is asked for moves nothing
+    if placing and not c.force:
         refuse_blind(judgement.caveats, prediction, beside, c.fs.name)
     return Plan(
         name=name,
@@ -125,15 +126,15 @@ def make_plan(
         prediction=prediction,
         caveats=(
             *caveats(judgement.caveats, rows, families, answer["scattered"], balanced=balanced),
-            *(less_even(prediction, settings.imbalance_threshold) if made else ()),
+            *(less_even(prediction, settings.imbalance_threshold) if placing else ()),
             *of_the_held(prediction, _held(rows, stay, stands), c.ranks, c.fs.name, c.heavy_mode),
-            *of_saturated(judgement.verdict, c.fs.name, moves=bool(made)),
+            *of_saturated(judgement.verdict, c.fs.name, moves=bool(placing)),
             *of_elastic(rows),
             *of_silent(silent),
             *of_age(now - ended),
             *many_pins(*_pins(made, families), settings.max_moves),
             *of_unpinned(
-                rows, table, made, balanced=c.fs.balance_automate and not confines(table, answer, c)
+                rows, table, placing, balanced=c.fs.balance_automate and not confines(table, answer, c)
             ),
         ),
         analyzed=ended,

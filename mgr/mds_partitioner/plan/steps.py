@@ -66,7 +66,7 @@ def steps(
     :raises NotPermitted: the plan needs the mask or balancer that an operator has set
     """
     if not answer["worthwhile"]:
-        return ()
+        return tuple(_to_auth(c))
     heavy_ranks, dynamic = tuple(answer["heavy_ranks"]), confines(rows, answer, c)
     moves: list[Move] = []
     for i, (seen, row) in enumerate(zip(judged, rows)):

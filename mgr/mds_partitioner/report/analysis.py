@@ -105,10 +105,15 @@ def judgement_text(judgement: Judgement, top: int) -> str:
     )
 
 
+def no_subvolumes(fs: str) -> str:
+    """What is said of a file system without any."""
+    return f"no subvolumes: use 'ceph mds_partitioner analyze start {fs} --directories PATH'"
+
+
 def directory_table(fs: str, directories: Sequence[DirectoryJudgement], top: int) -> str:
     """The ``top`` subvolumes by workload (0: all)."""
     if not directories:
-        return f"no subvolumes: use 'ceph mds_partitioner analyze start {fs} --directories PATH'"
+        return no_subvolumes(fs)
     ordered = sorted(directories, key=lambda d: -d.workload)
     rows = [
         (

@@ -12,15 +12,15 @@ from ..act.run import KEPT, PAUSED, READY, SKIPPED, Run, progress
 from ..observe.subtrees import SubtreeMap
 from ..plan.plan import Plan, Row
 from ..plan.ranks import format_ranks, ranks_mask
+from .analysis import no_subvolumes
 from .balance import UNREADABLE
-from .rows import row_states
+from .rows import row_states, step_status
 from .text import and_more, count, cut, first, printable, ranks_cell, table, topmost
 
 COLUMNS = (
     *("Name", "wss", "reqs", "rentries", "workload", "Current Ranks", "New Ranks"),
     *("Migration Progress", "Migration Status"),
 )
-NO_SUBVOLUMES = "no subvolumes: analyze directories with 'ceph mds_partitioner analyze start --directories'"
 UNKNOWN = ("rentries", "workload")  # of what the scheduler moves: it looks at requests alone
 LEFT = ("Name", "Current Ranks", "New Ranks", "Migration Status", "Reason", "Class")
 
@@ -73,12 +73,17 @@ def plan_text(plan: Plan, top: int) -> str:
     return "\n\n".join(
         [
             f"plan '{plan.name}' for '{plan.fs}'",
-            shown if rows else NO_SUBVOLUMES,
+            *([shown] if rows else _rowless(plan)),
             listed,
             prediction_text(plan),
             *remarks(plan, top),
         ]
     )
+
+
+def _rowless(plan: Plan) -> list[str]:
+    """What is said in place of a table: what the scheduler sets first is of no subvolume."""
+    return [] if plan.scheduled else [no_subvolumes(plan.fs)]
 
 
 def remarks(plan: Plan, top: int) -> list[str]:
@@ -203,16 +208,23 @@ def run_text(run: Run, where: SubtreeMap, top: int) -> str:
         )
     left = [states[i].status for i in order[len(rows) :]]
     rows.append(("Total", *_counts(run.plan, run.plan.rows), "", "", f"{progress(run):.0%}", ""))
-    shown = table(COLUMNS, rows, LEFT) + and_more(left) if order else NO_SUBVOLUMES
-    problems = _problems(run, where)
+    shown = [table(COLUMNS, rows, LEFT) + and_more(left)] if order else _rowless(run.plan)
+    settings, problems = _settings(run), _problems(run, where)
     return "\n\n".join(
         [
             run_line(run),
-            shown,
+            *shown,
+            *(["\n".join(["settings:", *first(settings, top)])] if settings else []),
             *(["\n".join(first(problems, top))] if problems else []),
             *remarks(run.plan, top),
         ]
     )
+
+
+def _settings(run: Run) -> list[str]:
+    """What it sets for the whole file system or cluster, which is in no row, and how far that is."""
+    steps = ((i, step) for i, step in enumerate(run.plan.steps) if step.row < 0)
+    return [f"  {step.command(run.plan.fs)}: {step_status(run, i)}" for i, step in steps]
 
 
 def _problems(run: Run, where: SubtreeMap) -> list[str]:

@@ -55,6 +55,12 @@ def _row_state(run: Run, row: Row, own: Sequence[int] | None, mask: Sequence[int
     )
 
 
+def step_status(run: Run, step: int) -> str:
+    """A step's state in the same words."""
+    record = run.records.get(step)
+    return _status(run, {READY if record is None else record.state})
+
+
 def _status(run: Run, states: set[str]) -> str:
     """Ready, In-progress, Done, ... for the states of a row's steps."""
     if states == {READY}:

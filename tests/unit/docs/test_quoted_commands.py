@@ -10,6 +10,7 @@ import pytest
 from docs.reference import parameters
 from mds_partitioner.ceph.compat import Commands
 from mds_partitioner.module import Module
+from monitoring.alerts import ALERTS, Alert
 
 HOME = Path(__file__).resolve().parents[3]
 PAGES = sorted(
@@ -68,6 +69,19 @@ def _wrong(name: str, given: list[str]) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_what_a_page_quotes_is_declared(page: Path) -> None:
     assert [(words, told) for words in quoted(page.read_text()) if (told := wrong(words))] == []
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_what_an_alert_quotes_is_declared_and_names_the_file_system(alert: Alert) -> None:
+    """Where there are several, it is refused without."""
+    text = "\n".join(alert.rule()["annotations"].values())
+    for words in re.findall(r"(?<!\w)'([^']+)'", text):
+        typed = re.sub(r"\{\{ \$labels\.(\w+) \}\}", r"\1", words.removeprefix("ceph mds_partitioner "))
+        command, *given = typed.split()
+        if command in GROUPS or command in DECLARED:
+            assert wrong(typed) == ""
+            name = f"{command} {given.pop(0)}" if command in GROUPS else command
+            assert given[:1] == ["fs"] or "fs" not in DECLARED[name], words
 
 
 def test_the_guide_waits_for_the_plan_that_is_rolled_back() -> None:

@@ -246,6 +246,15 @@ def test_a_name_that_is_taken_is_refused() -> None:
         Manager(cluster).journal.create(plan(cluster, {100: 1}), ["p"])
 
 
+def test_the_ranks_that_a_plan_was_made_for_are_known_to_the_next_manager() -> None:
+    cluster = FakeCluster()
+    for ranks in (None, (0, 2)):
+        made = replace(plan(cluster, {100: 1}, name=f"of-{ranks and len(ranks)}"), ranks=ranks)
+        Manager(cluster).journal.create(made, [])
+    found = {run.plan.name: run.plan.ranks for run in Manager(cluster).runs}
+    assert found == {"of-None": None, "of-2": (0, 2)}
+
+
 def test_a_plan_without_records_owns_nothing() -> None:
     cluster = FakeCluster()
     run = Manager(cluster).journal.create(plan(cluster, {100: 1}), [])
@@ -254,7 +263,9 @@ def test_a_plan_without_records_owns_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "-x", "x" * 65, "a b", "ä"])
 def test_a_bad_plan_name_is_refused(name: str) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(
+        BadInput, match=r"64 ASCII letters, digits, '_', '-' and '\.', the first .* or digit$"
+    ):
         check_name(name)
 
 

@@ -20,8 +20,10 @@ from mds_partitioner.errors import NotFound, Unavailable
 from mds_partitioner.judge.analysis import FINISHED
 from mds_partitioner.judge.archive import Found
 from mds_partitioner.model import FsState
+from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import Plan
 
+AS_TYPED = " --heavy mask --to-auth --force"
 ORDERS = ("start", "pause", "resume", "stop", "rollback")
 
 
@@ -207,11 +209,46 @@ def test_a_dry_run_shows_also_a_plan_that_what_is_asked_for_does_not_fit(
 
 
 @pytest.mark.parametrize("saved", [True, False])
-def test_a_dry_run_tells_that_the_plan_it_shows_was_not_saved(module: Module, saved: bool) -> None:
+@pytest.mark.parametrize(
+    ("asked", "typed"), [({}, ""), ({"heavy": "mask", "to_auth": True, "force": True}, AS_TYPED)]
+)
+def test_a_dry_run_tells_that_the_plan_it_shows_was_not_saved(
+    module: Module, asked: dict[str, Any], typed: str, saved: bool
+) -> None:
     module.orders.there = saved
-    shown = module.partition_start(dry_run=True).stdout
-    assert shown.endswith("\n\nnot saved: 'partition start' makes it anew") is not saved
-    assert json.loads(module.partition_start(dry_run=True, format="json").stdout)["saved"] is saved
+    shown = module.partition_start(dry_run=True, **asked).stdout
+    told = f"\n\nnot saved: 'ceph mds_partitioner partition start renamed{typed}' makes it anew"
+    assert shown.endswith(told) is not saved
+    value = json.loads(module.partition_start(dry_run=True, format="json", **asked).stdout)
+    assert value["saved"] is saved
+
+
+def test_what_was_done_of_a_plan_is_not_shown_as_if_it_was_to_be_made(module: Module) -> None:
+    def shown() -> tuple[str, int]:
+        value = json.loads(module.partition_start(plan="p", dry_run=True, format="json").stdout)
+        return module.partition_start(plan="p", dry_run=True).stdout, value["begun"]
+
+    module.orders.run.head = Head(state="stopped")
+    text, begun = shown()
+    assert text.endswith("\n\n1 of 3 commands were begun before")
+    module.orders.run.records = dict.fromkeys(range(3), Record(APPLIED, "-1", 1.0))
+    module.orders.run.head = Head(state="done")
+    text, all_of_them = shown()
+    assert text.endswith("\n\nplan 'p' is done: 'partition start' changes nothing")
+    assert (begun, all_of_them) == (1, 3)
+    module.orders.run.records = {}
+    module.orders.run.head = Head(state="ready")
+    text, begun = shown()
+    assert begun == 0 and "begun before" not in text and "is done" not in text
+
+
+def test_an_empty_mode_is_refused_as_it_is_by_partition_plan(module: Module) -> None:
+    for asked in ({}, {"dry_run": True}, {"plan": "p"}):
+        refused = module.partition_start(heavy="", **asked)
+        assert (
+            refused.retval < 0 and "'' is not a way to place heavy subvolumes: use mask or" in refused.stderr
+        )
+    assert module.orders.begun == []
 
 
 def test_a_plan_of_the_schedulers_shows_nothing_that_it_does_not_know(module: Module) -> None:
@@ -236,7 +273,7 @@ def test_a_plan_of_the_schedulers_shows_nothing_that_it_does_not_know(module: Mo
     [
         ({"heavy": "fanout"}, "plan 'p' is of --heavy mask, not fanout: start it without these, or make"),
         ({"to_auth": True}, "plan 'p' does not set mds_forward_all_requests_to_auth: start it without"),
-        ({"force": True}, "'ceph mds_partitioner partition plan renamed --force'"),
+        ({"force": True}, "'ceph mds_partitioner partition plan renamed --heavy mask --force'"),
     ],
 )
 def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str, Any], told: str) -> None:
@@ -246,6 +283,31 @@ def test_a_plan_is_not_started_as_what_it_is_not(module: Module, asked: dict[str
     assert module.orders.begun == []
     module.orders.option = "true"
     assert module.partition_start(heavy="mask", to_auth=True).retval == 0, "it is so already"
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        ({}, "--heavy fanout --ranks 0,2 --to-auth"),
+        ({"force": True}, "--heavy fanout --ranks 0,2 --to-auth --force"),
+        ({"heavy": "mask"}, "--heavy mask --ranks 0,2 --to-auth"),
+    ],
+)
+def test_a_plan_that_is_to_be_made_anew_is_made_as_this_one_was_and_as_is_asked(
+    module: Module, asked: dict[str, Any], options: str
+) -> None:
+    made = plan(FakeCluster(), {100: 1}, option=TO_AUTH)
+    module.orders.run.plan = replace(made, heavy_mode="fanout", ranks=(0, 2), analyzed=1000.0)
+    judgement: Any = object()
+    module.found = Found("cephfs", 10, 1, FINISHED, 2000.0, judgement)
+    command = f"'ceph mds_partitioner partition plan renamed {options}'"
+    older = module.partition_start(**asked)
+    assert older.retval < 0 and command in older.stderr
+    if asked:
+        other = module.partition_start(plan="p", **asked)
+        assert other.retval < 0 and other.stderr.endswith(f"make another one with {command}")
+    module.orders.run.plan = replace(module.orders.run.plan, force=True, ranks=None)
+    assert " --heavy fanout --to-auth --force'" in module.partition_start().stderr
 
 
 @pytest.mark.parametrize(

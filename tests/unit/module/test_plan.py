@@ -28,7 +28,7 @@ from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.caveats import caveats, less_even, of_elastic
-from mds_partitioner.plan.circumstances import Circumstances, check_ranks
+from mds_partitioner.plan.circumstances import TO_AUTH, Circumstances, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
 from mds_partitioner.plan.ranks import balanced_ranks, format_ranks, mask_ranks, parse_ranks, ranks_mask
@@ -162,6 +162,24 @@ def test_forwarding_to_the_authority_is_a_step_when_asked_for_and_not_set(
         assert step.command("cephfs") == "ceph config set mds mds_forward_all_requests_to_auth true"
 
 
+def test_forwarding_to_the_authority_is_a_step_also_where_nothing_is_worth_moving(
+    engine: EngineClient,
+) -> None:
+    found = judgement(ALL_ON_0)
+    caveats = replace(found.caveats, unread=5, unread_load=0.4)  # which refuses a plan that moves less
+    there = circumstances("fanout", cluster=FakeCluster(ranks=1))
+    full = replace(found, caveats=caveats, verdict=replace(found.verdict, saturated=(0,)))
+    assert made(full, there, engine).steps == ()
+    plan = made(full, replace(there, to_auth=""), engine)
+    assert [(step.kind, step.target, step.expected) for step in plan.steps] == [(CONFIG_STEP, TO_AUTH, "")]
+    assert plan.prediction.load_before == plan.prediction.load_after
+    assert plan.prediction.inodes_to_move == 0.0
+    text = plan_text(plan, 20)
+    assert f"ceph config set mds {TO_AUTH} true" in text and "nothing to change" not in text
+    assert "rank 0 was saturated" in text and "when this plan is done" not in text
+    assert made(full, replace(there, to_auth="true"), engine).steps == (), "it is so already"
+
+
 def test_an_operators_pin_stays_without_force(engine: EngineClient) -> None:
     found = judgement(ALL_ON_0, pins={"Subvol2": 0})
     kept = made(found, circumstances("fanout"), engine)
@@ -217,7 +235,8 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
         partitioner.rollback(manager.fs, "p")
     manager.run(10)
     cluster.wall += SETTINGS.rest_period
-    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0, 1], force=False)
+    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[1, 0], force=False)
+    assert plan.ranks == (0, 1)
     assert {(r.ino, r.current) for r in plan.rows} == {(i, (d.rank,)) for i, d in _loaded(cluster)}
     assert "pinned-by-operator" not in {row.reason for row in plan.rows}
     pins = [step for step in plan.steps if step.kind == PIN_STEP]

@@ -17,6 +17,7 @@ from wcwidth import wcswidth
 from mds_partitioner.act.run import (
     APPLIED,
     DONE,
+    INTENT,
     KEPT,
     ROLLED_BACK,
     SKIPPED,
@@ -36,6 +37,7 @@ from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory, FsState, RankSample, Subtree
 from mds_partitioner.monitor import health
 from mds_partitioner.observe.subtrees import SubtreeMap, subtree_map
+from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import Plan
 from mds_partitioner.policy.switch import ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.report import imbalance
@@ -44,11 +46,13 @@ from mds_partitioner.report.overview import Overview, overview_text, overview_va
 from mds_partitioner.report.partition import plan_text, plans_text, progress, run_line, run_text, run_value
 from mds_partitioner.report.rows import RowState, row_states
 from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell, wrapped
+from mds_partitioner.schedule.plans import preparation
 
 HERE = SubtreeMap([Subtree("/", 0, -1, False)], [])
 MANY = 2000
 WIDEST = 150  # cells, with LINE's headings and the longest names and numbers
 LONG = "x" * 255
+ANALYZE = "ceph mds_partitioner analyze start cephfs --directories PATH"
 
 
 @pytest.mark.parametrize("before", range(0, 100, 3))
@@ -304,7 +308,29 @@ def test_a_file_system_without_subvolumes_says_what_to_do() -> None:
     assert directory_table("cephfs", [], 20).startswith("no subvolumes: use")
     nothing = replace(plan(FakeCluster(), {}), rows=())
     for text in (plan_text(nothing, 20), run_text(Run("id", nothing, Head(), {}), HERE, 20)):
-        assert "no subvolumes" in text and "--directories" in text and "Total" not in text
+        assert f"no subvolumes: use '{ANALYZE}'" in text and "Total" not in text
+
+
+def test_what_is_set_for_the_whole_cluster_is_in_a_status() -> None:
+    """Also where that is all, as it is with the first plan of a scheduler: subvolumes are no matter of it."""
+    command = f"ceph config set mds {TO_AUTH} true"
+    first = replace(preparation(FakeCluster().state, "", 1.0), name="scheduler-1")
+    made = plan(FakeCluster(), {100: 1}, "0x3", option=TO_AUTH)
+    for of in (first, made, replace(made, rows=(), steps=made.steps[-1:])):
+        last = len(of.steps) - 1
+        for head, records, state in (
+            (Head(), {}, "Planned"),
+            (Head("running"), {last: Record(INTENT, "", 1.0)}, "In-progress"),
+            (Head(DONE), {last: Record(APPLIED, "", 1.0)}, "Done"),
+            (Head(ROLLED_BACK), {last: Record(UNDONE, "", 1.0)}, "Rolled back"),
+        ):
+            text = run_text(Run("id", of, head, records), HERE, 20)
+            assert f"  {command}: {state}" in text.splitlines()
+            assert ("ceph fs set cephfs bal_rank_mask 0x3: " in text) is (of is made)
+            assert ("no subvolumes" in text) is (not of.rows and not of.scheduled)
+            assert ("Total" in text) is bool(of.rows)
+    assert "no subvolumes" not in plan_text(first, 20) and f"  {command}" in plan_text(first, 20)
+    assert "settings:" not in run_text(Run("id", plan(FakeCluster(), {100: 1}), Head(), {}), HERE, 20)
 
 
 @pytest.mark.parametrize(

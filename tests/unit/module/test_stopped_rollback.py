@@ -117,6 +117,31 @@ def test_an_older_plan_is_not_undone_while_a_newer_one_is_under_way(cluster: Clu
         partitioner.rollback(manager.fs, None)
 
 
+def test_a_plan_that_was_not_executed_is_not_rolled_back(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    told = (
+        "plan '{0}' was not executed: there is nothing to roll back "
+        "('ceph mds_partitioner partition rm {0} cephfs' forgets it)"
+    )
+    partitioner.plans.save(plan(cluster, {101: 2}, name="before"))
+    with pytest.raises(BadInput) as refused:
+        partitioner.rollback(manager.fs, "before")
+    assert str(refused.value) == told.format("before")
+    partitioner.plans.save(plan(cluster, {100: 2}, name="made"))
+    done = partitioner.start(manager.fs, "made")
+    manager.run(10)
+    partitioner.plans.save(replace(plan(cluster, {100: 3}, name="after"), created=cluster.wall))
+    for name in ("before", "after"):
+        with pytest.raises(BadInput) as refused:
+            partitioner.rollback(manager.fs, name)
+        assert str(refused.value) == f"{told.format(name)}; 'made' is in force"
+    manager.run(10)
+    states = {run.plan.name: run.head.state for run in partitioner.plans.of(manager.fs)}
+    assert states == {"before": READY, "made": DONE, "after": READY}
+    assert partitioner.rollback(manager.fs, None) is done
+
+
 @pytest.mark.parametrize(
     ("state", "rests"),
     [(INTENT, True), (APPLIED, True), (UNDOING, False), (UNDONE, False), (KEPT, False), (SKIPPED, False)],

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Commands that make a plan anew, with the options that it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .plan import CONFIG_STEP, Plan
+from .ranks import format_ranks
+from .shell import word
+
+
+def options(
+    heavy: str | None, ranks: Sequence[int] | None = None, *, to_auth: bool = False, force: bool = False
+) -> str:
+    """As they are typed, each with a space before it. ``heavy``, ``ranks``: None: left out"""
+    given = {
+        f" --heavy {heavy}": heavy is not None,
+        f" --ranks {format_ranks(ranks or ())}": ranks is not None,
+        " --to-auth": to_auth,
+        " --force": force,
+    }
+    return "".join(option for option, is_given in given.items() if is_given)
+
+
+def plan_anew(
+    plan: Plan, fs: str, heavy: str | None = None, *, to_auth: bool = False, force: bool = False
+) -> str:
+    """The command that makes another one as this was made, and as is asked for on top of that.
+
+    :param fs: the file system's name of today
+    :param heavy: None: that of the plan; one of the scheduler's has none
+    """
+    sets = any(step.kind == CONFIG_STEP for step in plan.steps)
+    as_before = options(
+        heavy or plan.heavy_mode or None, plan.ranks, to_auth=to_auth or sets, force=force or plan.force
+    )
+    return f"ceph mds_partitioner partition plan {word(fs)}{as_before}"
