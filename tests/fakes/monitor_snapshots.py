@@ -104,7 +104,6 @@ def snapshot(sample: FsSample | None = None) -> Snapshot:
         NOW,
         10.0,
         (sample or uneven(), silent),
-        "",
         Timing(10, 3.2),
         Timing(9, 0.45),
         {"observe": 0, "judge": 2},
@@ -121,5 +120,5 @@ def unsettled() -> Snapshot:
 
 def broken() -> Snapshot:
     """The engine gave no judgement."""
-    blind = replace(uneven(), verdict=None)
-    return replace(snapshot(blind), engine_problem="the engine failed at 'judge': no answer within 60 s")
+    why = "the engine failed at 'judge': no answer within 60 s"
+    return snapshot(replace(uneven(), verdict=None, engine_problem=why))

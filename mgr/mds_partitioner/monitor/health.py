@@ -255,12 +255,15 @@ def scheduler_misjudges(snapshot: Snapshot) -> list[Check]:
 
 
 def engine_down(snapshot: Snapshot) -> list[Check]:
-    """The engine gave no judgement in the last epoch."""
-    if not snapshot.engine_problem:
-        return []
+    """The engine gave no judgement of some file system in the last epoch."""
     options = "engine_python, engine_memory and engine_deadline"
-    detail = f"{snapshot.engine_problem}: see the manager's log, and the options {options}"
-    return [Check(ENGINE_DOWN, "the engine of mds_partitioner does not work: nothing is judged", (detail,))]
+    detail = tuple(
+        f"'{sample.fs}': {sample.engine_problem}: see the manager's log, and the options {options}"
+        for sample in snapshot.unjudged
+    )
+    fails = f"fails for {len(detail)} of {len(snapshot.filesystems)} file systems: these are not judged"
+    what = "does not work: nothing is judged" if snapshot.engine_problem else fails
+    return [Check(ENGINE_DOWN, f"the engine of mds_partitioner {what}", detail)] if detail else []
 
 
 def endpoint_down(failed: Failed | None, manager: str) -> list[Check]:

@@ -69,7 +69,6 @@ class Monitor:
         self._fallen_back, self._scheduler, self._after_epoch = fallen_back, scheduler, after_epoch
         self._memories: dict[int, Past] = {}
         self._judgements = Timing()
-        self._engine_problem = ""
         self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._pause)
         self._began = self._looked = float("-inf")  # the newest epoch; the last look at it: monotonic, s
         self._untold = Untold()
@@ -120,22 +119,20 @@ class Monitor:
         self._ranks.forget_all_but(there)
         self._host.forget_all_but(there)
         self._memories = {fs.fscid: self._memories.get(fs.fscid, Past()) for fs in known}
-        self._engine_problem = ""
         for memory in () if again else self._memories.values():
             memory.begin()
         samples = tuple(self._sample(fs, ours, now) for fs in known)
         self._untold = self._untold.after(samples, now)
-        failures = max(1, self.snapshot.engine_failures + (not again))
-        self.snapshot = Snapshot(
+        taken = Snapshot(
             time=time.time(),
             epoch=float(settings.epoch),
             filesystems=samples,
-            engine_problem=self._engine_problem,
-            engine_failures=failures if self._engine_problem else 0,
             epochs=self.snapshot.epochs.plus(time.monotonic() - started),
             judgements=self._judgements,
             errors=self._errors.counts(),
         )
+        failures = max(1, self.snapshot.engine_failures + (not again)) if taken.engine_problem else 0
+        self.snapshot = replace(taken, engine_failures=failures)
 
     def _look_at_plans(self) -> None:
         """The newest snapshot with plans as they are now; the same one where none has changed."""
@@ -182,8 +179,7 @@ class Monitor:
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self._errors.count(JUDGE)
-            self._engine_problem = str(e)
-            return replace(sample, problem=str(e))
+            return replace(sample, problem=str(e), engine_problem=str(e))
         self._judgements = self._judgements.plus(time.monotonic() - started)
         known = {rank.rank for rank in sample.ranks if rank.load is not None}
         memory.judge(sample.time, verdict, epochs, whole=known.issuperset(fs.ranks_in), even=even)

@@ -124,6 +124,7 @@ class FsSample:
     scheduler: SchedulerState | None = None
     uneven_at: float | None = None  # when it was uneven last, seconds since the Unix epoch
     analyzing: float | None = None  # how far an analysis is, 0 to 1; None: none runs
+    engine_problem: str = ""  # why the engine gave no judgement of it in this epoch
 
     @property
     def observed(self) -> bool:
@@ -155,8 +156,18 @@ class Snapshot:
     time: float = 0.0  # end of the epoch, seconds since the Unix epoch; 0: none has ended yet
     epoch: float = 0.0  # s between two of these
     filesystems: tuple[FsSample, ...] = ()
-    engine_problem: str = ""  # why the engine gave no judgement in this epoch
     epochs: Timing = Timing()
     judgements: Timing = Timing()
     errors: Mapping[str, int] = field(default_factory=dict)  # by stage
     engine_failures: int = 0  # epochs in a row, up to this one, in which the engine gave no judgement
+
+    @property
+    def unjudged(self) -> tuple[FsSample, ...]:
+        """File systems of which the engine gave no judgement in this epoch."""
+        return tuple(sample for sample in self.filesystems if sample.engine_problem)
+
+    @property
+    def engine_problem(self) -> str:
+        """Why the engine gave no judgement in this epoch; "": it gave one, of whatever, or was not asked."""
+        judged = any(sample.verdict is not None for sample in self.filesystems)
+        return "" if judged else next((sample.engine_problem for sample in self.unjudged), "")

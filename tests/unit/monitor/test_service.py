@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -20,8 +21,8 @@ from mds_partitioner.judge.archive import Found
 from mds_partitioner.judge.history import SOON
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor import service
-from mds_partitioner.monitor.health import imbalanced
-from mds_partitioner.monitor.metrics import families
+from mds_partitioner.monitor.health import engine_down, imbalanced
+from mds_partitioner.monitor.metrics import PREFIX, families
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.page import page
 from mds_partitioner.monitor.sampler import HISTORY, Past, judged
@@ -68,6 +69,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.state = FS
+        self.others: list[FsState] = []
         self.problem: PartitionerError | None = None
         self.time = 10.0
         self.young = False  # they have reported once
@@ -77,7 +79,7 @@ class Cluster:
         self.rates = {"m0": 900.0, "m1": 10.0, "m2": 10.0, "other": 900.0}
 
     def file_systems(self) -> list[FsState]:
-        return [self.state]
+        return [self.state, *self.others]
 
     def forget_all_but(self, fscids: frozenset[int]) -> None:
         """Host.forget_all_but: nothing is mounted."""
@@ -111,10 +113,12 @@ class Engine:
 
     def __init__(self) -> None:
         self.problem: PartitionerError | None = None
+        self.fails = math.inf  # so many times
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         assert name == "judge"
-        if self.problem is not None:
+        if self.problem is not None and self.fails > 0:
+            self.fails -= 1
             raise self.problem
         return engine_judge(arguments)
 
@@ -397,6 +401,27 @@ def test_without_the_engine_loads_are_shown_and_nothing_is_judged(monitor: Monit
     engine.problem = None
     assert sampled(monitor).verdict is not None
     assert (monitor.snapshot.engine_problem, monitor.snapshot.engine_failures) == ("", 0)
+
+
+def test_where_the_engine_fails_for_one_file_system_the_others_are_judged_and_it_is_up(
+    monitor: Monitor, cluster: Cluster, engine: Engine
+) -> None:
+    """It died since the last epoch, and is started again for the next file system."""
+    cluster.others = [replace(FS, name=name, fscid=fscid) for name, fscid in (("b", 2), ("c", 3))]
+    engine.problem, engine.fails = Unavailable("it ended"), 1
+    monitor.epoch(0.0)
+    seen = monitor.snapshot
+    assert [sample.verdict is None for sample in seen.filesystems] == [True, False, False]
+    told = {m.name.removeprefix(f"{PREFIX}_"): m for m in families(seen)}
+    assert [s.value for name in ("engine_up", "engine_failed_epochs") for s in told[name].samples] == [1, 0]
+    (check,) = engine_down(seen)
+    assert check.summary.endswith("fails for 1 of 3 file systems: these are not judged")
+    assert check.detail[0].startswith("'cephfs': it ended: see ") and len(check.detail) == 1
+    assert 'id="engine-problem"' not in page(seen, 10.0)
+    engine.fails = 3
+    monitor.epoch(10.0)
+    (check,) = engine_down(monitor.snapshot)
+    assert check.summary.endswith("does not work: nothing is judged") and len(check.detail) == 3
 
 
 def test_a_manager_that_cannot_be_asked_is_a_problem_of_that_epoch(
