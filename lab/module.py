@@ -12,7 +12,7 @@ from lab.waiting import until
 
 NAME = "mds_partitioner"
 _ENABLE_S = 60
-_LEARNED = f"mgr/{NAME}/capacity/"
+_LEARNED = (f"mgr/{NAME}/capacity/", f"mgr/{NAME}/scheduler/")
 
 
 def enable(lab: Lab, options: Mapping[str, str]) -> None:
@@ -29,7 +29,8 @@ def disable(lab: Lab) -> None:
 
 
 def begin_anew(lab: Lab) -> None:
-    """As it is when it is enabled for the first time: no option is set, and no capacity was learned."""
+    """As it is when it is enabled for the first time: no option is set, no capacity was learned, and no
+    scheduler has acted, which remembers that, too."""
     disable(lab)
     until(lambda: ask_or_none(lab, "status") is None, _ENABLE_S, f"{NAME} has ended")
     for option in lab.monitor.json("config dump"):

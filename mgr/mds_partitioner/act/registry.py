@@ -214,8 +214,9 @@ class Plans:
         """Of which file system the plan is that has the name already, and what can be done about it."""
         name, rm = made.name, f"ceph mds_partitioner partition rm {made.name}"
         run = next((run for run in self.known() if run.plan.name == name), None)
-        if run is None:
-            return f"; choose another name, or remove it ('{rm}')"
+        if run is None:  # of which file system it is nobody knows
+            unreadable = name in (bad.name for bad in self.unreadable)
+            return "; choose another name" + (": it cannot be read, see 'ceph health detail'" * unreadable)
         fs = self._host.fs_by_id(run.plan.fscid)
         if run.plan.fscid == made.fscid:
             return f"; choose another name, or remove it ('{rm} {made.fs}')"

@@ -7,13 +7,14 @@ from typing import Optional
 
 from ..act.choice import startable
 from ..act.halts import check_duration
-from ..act.run import DONE, READY, Run
+from ..act.run import DONE, KEPT, READY, UNDONE, Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
 from ..errors import BadInput, JournalError, NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
 from ..plan.anew import options, plan_anew
+from ..plan.caveats import of_failed
 from ..plan.circumstances import FORWARDS, TO_AUTH, check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
@@ -94,17 +95,30 @@ class PartitionCommands(Services):
             unlike = self._older(found, run, anew) if plan is None else ""
             unlike = unlike or _other(chosen, heavy, sets=sets, force=force, anew=anew)
         else:
+            if not dry_run:
+                self._refuse_failed(found)
             chosen = self.partitioner.plan(
                 found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
         if dry_run:
             typed = options(heavy, to_auth=to_auth, force=force)
             again = f"ceph mds_partitioner partition start {word(found.name)}{typed}"
-            shown = _dry(_planned(replace(chosen, fs=found.name), top), run, again)
-            return _refused(shown, unlike or self.partitioner.refusal(found, run))
+            refused = unlike or self.partitioner.refusal(found, run)
+            shown = _dry(_planned(replace(chosen, fs=found.name), top), run, again, refused)
+            return _refused(shown, refused)
         if unlike:
             raise BadInput(unlike)
         return _ordered(found, self.partitioner.start(found, chosen.name, halts))
+
+    def _refuse_failed(self, fs: FsState) -> None:
+        """:raises BadInput: a plan would be made of an older analysis than the newest, and begun unseen"""
+        last = self.analyzer.last(fs)
+        failed = () if last is None else of_failed(self.analyzer.get(fs), last.ended)
+        if failed:
+            raise BadInput(
+                f"{failed[0]}; make it with 'ceph mds_partitioner partition plan {word(fs.name)}', read it, "
+                "and start it then"
+            )
 
     def _older(self, fs: FsState, run: Run, anew: str) -> str:
         """Why a plan that nobody named is not started: the load was analyzed again since; "": it was not
@@ -242,23 +256,28 @@ def _planned(plan: Plan, top: int) -> Answer:
     return Answer(plan_value(plan), plan_text(plan, top))
 
 
-def _dry(shown: Answer, run: Optional[Run], again: str) -> Answer:
+def _dry(shown: Answer, run: Optional[Run], again: str, refused: str) -> Answer:
     """What is shown of a plan that is not started.
 
     :param run: None: it was not saved, and has a name for this once
     :param again: the command that makes it anew
+    :param refused: why it would be refused; "": it would not
     """
-    said = f"not saved: '{again}' makes it anew" if run is None else _begun(run)
-    text = f"{shown.text}\n\n{said}" if said else shown.text
-    begun = 0 if run is None else len(run.records)
+    begun = 0 if run is None else _begun(run)
+    said = f"not saved: '{again}' makes it anew" if run is None else _said(run, begun)
+    text = f"{shown.text}\n\n{said}" if said and not refused else shown.text
     return replace(shown, value=shown.value | {"saved": run is not None, "begun": begun}, text=text)
 
 
-def _begun(run: Run) -> str:
-    """How many of the commands that are shown need not be begun any more; "": none."""
+def _begun(run: Run) -> int:
+    """How many of the commands that are shown were begun, and not undone."""
+    return sum(record.state not in (UNDONE, KEPT) for record in run.records.values())
+
+
+def _said(run: Run, begun: int) -> str:
+    """What of it need not be begun any more; "": nothing."""
     if run.head.state == DONE:
         return f"plan '{run.plan.name}' is done: 'partition start' changes nothing"
-    begun = len(run.records)
     return f"{begun} of {len(run.plan.steps)} commands were begun before" if begun else ""
 
 

@@ -50,8 +50,8 @@ MEANINGS = {
     SCHEDULER_MISJUDGES: "five or more decisions of the scheduler within an hour were to relieve full ranks "
     "and, taken together, did not. It clears when those of the last hour did, or the scheduler acts no "
     "more.",
-    ENGINE_DOWN: "the engine gave no judgement in the last epoch; the detail has its last words. "
-    "It clears with the next judgement.",
+    ENGINE_DOWN: "the engine gave no judgement of a file system in the last epoch; the detail has its "
+    "name, and the last words. It clears when each is judged.",
     ENDPOINT_DOWN: "the active manager cannot listen on its address and port; the detail has both, the "
     "error, and the option to set or the packages to install. It is tried again every epoch.",
 }

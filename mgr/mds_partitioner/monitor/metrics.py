@@ -300,8 +300,8 @@ def _of_schedulers(snapshot: Snapshot) -> Iterator[Metric]:
 
 def _of_the_module(snapshot: Snapshot) -> Iterator[Metric]:
     yield active_metric(True)
-    engine = _gauge("engine_up", "1 if the numeric engine answered in the last epoch", ())
-    failed = _gauge("engine_failed_epochs", "Epochs in a row, up to now, in which the engine failed", ())
+    engine = _gauge("engine_up", "1 if the numeric engine judged a file system in the last epoch", ())
+    failed = _gauge("engine_failed_epochs", "Epochs in a row, up to now, in which the engine judged none", ())
     end = _gauge("epoch_end_timestamp_seconds", "When the last epoch ended", ())
     interval = _gauge("epoch_interval_seconds", "Time between two epochs, as the option epoch says", ())
     if snapshot.time:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from ..ceph.host import TELL_TIMEOUT, Host
+from ..errors import PartitionerError
 from ..model import FsState
 
 LIMIT = "mds_cache_memory_limit"
@@ -16,19 +16,25 @@ def cache_limit(host: Host, fs: FsState) -> int:
     """Bytes that each rank of the file system may have: the least that an active MDS says it has itself.
 
     The mon's answer for a daemon has what was set for that alone, as by Rook. It lacks masks of hosts
-    (ConfigMonitor::preprocess_command), files, and what an MDS was told itself. So it is taken where no MDS
-    answers, as when all are full; one that does not is taken to have what the others have.
+    (ConfigMonitor::preprocess_command), files, and what an MDS was told itself. So it is taken for those
+    that do not answer, as when they are full.
 
     :raises PartitionerError: nobody answers
     """
     names = [mds.name for mds in fs.active()]
     answers = host.tell_each(fs, names, "config get", var=LIMIT, within=TELL_TIMEOUT)
-    told = list(_told(answers.values()))
-    return min(told or (int(host.config(LIMIT, name)) for name in names or [""]))
+    told = {name: limit for name, answer in answers.items() if (limit := _told(answer)) is not None}
+    silent = [name for name in names if name not in told] if names else [""]
+    try:
+        # A mon that does not answer for one does not for the next one: it is waited for once.
+        told |= {name: int(host.config(LIMIT, name)) for name in silent}
+    except PartitionerError:
+        if not told:
+            raise
+    return min(told.values())
 
 
-def _told(answers: Iterable[Any]) -> Iterable[int]:
-    """What those say that answer: bytes."""
-    for answer in answers:
-        if isinstance(answer, dict) and str(answer.get(LIMIT)).isdecimal():
-            yield int(answer[LIMIT])
+def _told(answer: Any) -> int | None:
+    """What one says that answers: bytes."""
+    known = isinstance(answer, dict) and str(answer.get(LIMIT)).isdecimal()
+    return int(answer[LIMIT]) if known else None

@@ -31,7 +31,7 @@ def plan_anew(
     :param fs: the file system's name of today
     :param heavy: None: that of the plan; one of the scheduler's has none
     """
-    sets = any(step.kind == CONFIG_STEP for step in plan.steps)
+    sets = not plan.scheduled and any(step.kind == CONFIG_STEP for step in plan.steps)
     as_before = options(
         heavy or plan.heavy_mode or None, plan.ranks, to_auth=to_auth or sets, force=force or plan.force
     )

@@ -404,12 +404,21 @@ CACHE = "mds_cache_memory_limit"
     [
         ({"m0": "16", "m1": "16"}, {}, 16),
         ({"m0": "16", "m1": "8"}, {"m0": 2, "m1": 2}, 8),
-        ({"m0": "odd", "m1": "16"}, {}, 16),
-        ({"m1": "16"}, {"m0": 2}, 16),
+        ({"m0": "odd", "m1": "16"}, {}, 4),
+        ({"m1": "16"}, {"m0": 2}, 2),
+        ({"m1": "2"}, {"m0": 16}, 2),
         ({}, {"m0": 16, "m1": 12}, 12),
         ({}, {}, 4),
     ],
-    ids=["each MDS's own", "the least", "an odd answer", "one is silent", "all are silent", "for all MDSs"],
+    ids=[
+        "each MDS's own",
+        "the least",
+        "an odd answer",
+        "one is silent",
+        "and has more",
+        "all are silent",
+        "for all MDSs",
+    ],
 )
 def test_the_cache_of_a_rank_is_what_the_mdss_of_the_file_system_have(
     monkeypatch: pytest.MonkeyPatch, told: dict[str, str], of_mon: dict[str, int], limit: int

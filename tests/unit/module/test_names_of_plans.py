@@ -13,6 +13,7 @@ from scheduled import Cluster, Manager
 from test_scheduler_commands import Module
 
 from mds_partitioner import desk
+from mds_partitioner.act.journal import Unreadable
 from mds_partitioner.ceph.host import Host
 from mds_partitioner.errors import Busy
 from mds_partitioner.model import FsState
@@ -72,6 +73,16 @@ def test_it_is_told_by_the_name_that_the_file_system_has_now(module: Module) -> 
     cluster.state = replace(cluster.state, name="renamed")
     with pytest.raises(Busy, match="of file system 'renamed'"):
         save(module, "b", 2)
+
+
+def test_one_that_cannot_be_read_may_be_anybodys_and_is_not_offered_to_be_forgotten(module: Module) -> None:
+    save(module, "cephfs", 1)
+    plans = module.partitioner.plans
+    plans.unreadable = [Unreadable("id", "plan-1", "a later version wrote it")]
+    plans._runs = []
+    with pytest.raises(Busy) as refused:
+        save(module, "b", 2)
+    assert str(refused.value).endswith("; choose another name: it cannot be read, see 'ceph health detail'")
 
 
 def test_a_plan_of_a_removed_file_system_is_forgotten_by_its_name_alone(module: Module) -> None:

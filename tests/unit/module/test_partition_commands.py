@@ -14,10 +14,10 @@ from fake_cluster import FakeCluster, plan
 
 from mds_partitioner import desk
 from mds_partitioner.act.halts import Halts
-from mds_partitioner.act.run import APPLIED, Head, Record, Run, find
+from mds_partitioner.act.run import APPLIED, UNDONE, Head, Record, Run, find
 from mds_partitioner.commands.partition import PartitionCommands
 from mds_partitioner.errors import NotFound, Unavailable
-from mds_partitioner.judge.analysis import FINISHED
+from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
 from mds_partitioner.judge.archive import Found
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -115,6 +115,7 @@ class Module(PartitionCommands):
         scheduling: Any = Off()
         self.scheduling = scheduling
         self.found: Found | None = None
+        self.newest = Analysis("cephfs", 10, 0.0)
         analyzer: Any = self
         self.analyzer = analyzer
         self.woken = threading.Event()
@@ -122,6 +123,10 @@ class Module(PartitionCommands):
     def last(self, fs: FsState) -> Found | None:
         """Analyzer.last."""
         return self.found
+
+    def get(self, fs: FsState) -> Analysis:
+        """Analyzer.get."""
+        return self.newest
 
     def wake(self) -> None:
         """After each command."""
@@ -236,10 +241,29 @@ def test_what_was_done_of_a_plan_is_not_shown_as_if_it_was_to_be_made(module: Mo
     text, all_of_them = shown()
     assert text.endswith("\n\nplan 'p' is done: 'partition start' changes nothing")
     assert (begun, all_of_them) == (1, 3)
+    module.orders.refused = "the scheduler acts"
+    text, _ = shown()
+    assert "changes nothing" not in text and text.endswith("would refuse it: the scheduler acts")
+    module.orders.run.records = dict.fromkeys(range(3), Record(UNDONE, "-1", 1.0))
+    module.orders.run.head, module.orders.refused = Head(state="rolled-back"), ""
+    text, begun = shown()
+    assert begun == 0 and "begun before" not in text, "it has to be begun anew"
     module.orders.run.records = {}
     module.orders.run.head = Head(state="ready")
     text, begun = shown()
     assert begun == 0 and "begun before" not in text and "is done" not in text
+
+
+def test_no_plan_is_made_and_begun_unseen_of_an_older_analysis_than_one_that_failed(module: Module) -> None:
+    module.orders.there = False
+    judgement: Any = object()
+    module.found = Found("cephfs", 10, 1, FINISHED, 2000.0, judgement)
+    module.newest = Analysis("cephfs", 10, 0.0, state=FAILED, problem="rank 1 is away")
+    refused = module.partition_start()
+    assert refused.retval < 0 and module.orders.begun == []
+    assert "the newest analysis failed (rank 1 is away)" in refused.stderr
+    assert "'ceph mds_partitioner partition plan renamed'" in refused.stderr
+    assert module.partition_start(dry_run=True).retval == 0
 
 
 def test_an_empty_mode_is_refused_as_it_is_by_partition_plan(module: Module) -> None:
