@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 
 from demo import medians
-from docs.claims import noise, scale, scheduler
+from docs.claims import noise, policies, scale, scheduler
 from docs.claims.claim import Claim, Claims, span
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, correction, paper, run_figures
@@ -187,6 +187,7 @@ CLAIMS: Claims = {
     "goals": _goals,
     "losses": _losses,
     "adaptation": _adaptation,
+    "lunule-to-auth": policies.to_auth,
     "scale": _scale,
     "reference": _reference,
     "chance": noise.told,

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is claimed of lunule on stock MDSs with the option, from cold."""
+
+from docs.claims import blocks
+from docs.claims.blocks import TO_AUTH, Block
+from docs.claims.claim import Claim, shown
+from docs.claims.results import Results
+from experiments.common.figures import compare
+from experiments.common.figures.compare import BASE
+from experiments.conditions import tables
+
+OURS = f"lunule-{TO_AUTH.partition('-')[2]}"
+_RATIOS = [(other, of) for other in (BASE, TO_AUTH) for of in (tables.whole, blocks.ranks_worth)]
+
+
+def to_auth(results: Results) -> Claim:
+    """A row a block that has it, the newest first, and the mean over the loads by the newest of each."""
+    found = [
+        blocks.block(results, place, (OURS, BASE, TO_AUTH))
+        for place in blocks.OTHERS
+        if list(results.top.glob(f"{place}-{OURS}-1.json.gz"))
+    ]
+    found.sort(key=lambda block: str(block[OURS]["date"]), reverse=True)
+    newest = list({str(block[OURS]["workload"]): block for block in reversed(found)}.values())
+    lines = [
+        [
+            f"{block[OURS]['workload']} at {block[OURS]['mds_cpu']:g} %",
+            tables.number(tables.whole(block[OURS])),
+            *map(shown, _ratios(block)),
+        ]
+        for block in found
+    ]
+    columns = zip(*map(_ratios, newest), strict=True)
+    means = [blocks.mean(column, len(newest)) for column in columns]
+    lines.append([f"mean of {len(newest)} loads", "-", *means])
+    head = ["load", "op/s", "/ built-in", "by op/s / C", "/ built-in to auth", "by op/s / C"]
+    return Claim(compare.table(head, lines), [cell for block in found for cell in block.values()])
+
+
+def _ratios(block: Block) -> list[float | None]:
+    return [tables.between(block, OURS, other, of) for other, of in _RATIOS]
