@@ -30,6 +30,7 @@ from .newborn import FRESH, Newborn
 from .owned import Owned
 
 PAUSE = 3.0  # times what it took, before all are listed again
+AGAIN = 5.0  # s, after which the facts of the busiest are read again; rounds may have no pauses
 SURE, TRIES = 2, 3  # so many of the busiest were looked into, or it was tried so often: then it is decided
 
 
@@ -206,7 +207,7 @@ class Catalogue:
         self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
         self._read_fragments(fs, quiet, wanted, c, now)
         self._rotation.see(wanted.requests, self._directories, below, read)
-        self._read_facts(fs, limit, wanted.moving, now)
+        self._read_facts(fs, limit, awake, wanted.moving, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
         self.known = self._known(parts, strangers, wanted, hooked, now)
@@ -282,11 +283,18 @@ class Catalogue:
         mask = mount.mask(of.path)
         return lambda: self._masks.update({of.ino: mask})
 
-    def _read_facts(self, fs: FsState, limit: int, moving: Collection[int], now: float) -> None:
+    def _read_facts(
+        self, fs: FsState, limit: int, busy: Sequence[Directory], moving: Collection[int], now: float
+    ) -> None:
         """Those that are answered in time, and what was asked for before and not doubted since. Of what is
-        being exported, and of what is in it, nothing is asked."""
+        being exported, and of what is in it, nothing is asked. Half at most are of ``busy``, which may grow
+        by thousands a second; of the others each has its turn."""
         away = {*moving, *(ino for ino, parent in self.known.within.items() if parent in moving)}
-        due = self._rotation.due(limit, {*away, *self._asking.pending("facts")})
+        away |= self._asking.pending("facts")
+        there = {d.ino: d for d in self._rotation.directories()}
+        old = (d for d in busy if not 0.0 <= now - self._asked.get(d.ino, float("-inf")) < AGAIN)
+        first = [d for d in old if d.ino not in away and there.get(d.ino) == d][: limit // 2]
+        due = [*first, *self._rotation.due(limit - len(first), away | {d.ino for d in first})]
         self._asked |= {d.ino: now for d in due}
 
         def question(mount: FileSystem, of: Directory) -> Lesson:
@@ -295,7 +303,6 @@ class Catalogue:
 
         self._asking.ask(fs, {("facts", d.ino): partial(question, of=d) for d in due})
         answers, self._answers = self._answers, {}
-        there = {d.ino: d for d in self._rotation.directories()}
         good = {
             d: (found, at)
             for d, (found, at) in answers.items()
