@@ -799,6 +799,31 @@ def test_a_rank_where_many_wait_for_the_metadata_pool_is_relieved_after_a_minute
     assert not moves or (min(begun) >= 50.0 and len(begun) == (2 if capacity else 15))
 
 
+@pytest.mark.parametrize(
+    ("crowded", "begins"),
+    [
+        ((15,), math.inf),
+        ((2, 15, 16, 17, 28), math.inf),
+        (range(4, 40), 75.0),
+        ((*range(9), *range(20, 40)), 155.0),
+    ],
+)
+@pytest.mark.parametrize("parts", [0, 12])
+def test_a_stall_moves_nothing_of_a_light_load_that_has_been_uneven_for_long(
+    crowded: Sequence[int], begins: float, parts: int
+) -> None:
+    """Requests wait for a minute when they do in each report of it."""
+    state, begun = State(), math.inf
+    for look in range(40):
+        inside = 16.0 if look in crowded else 0.3
+        ranks = tuple(RankView(r, 0.0 if r else 160.0, 0.0 if r else inside) for r in range(4))
+        many = 1 if parts else 40
+        pieces = tuple(Piece(100 + k, f"/{k}", 0, 160.0 / many, 500.0, parts=parts) for k in range(many))
+        state, decision = Scheduler(state, View(look * LOOK, ranks, pieces), Limits()).decide()
+        begun = min(begun, look * LOOK) if decision.something else begun
+    assert begun == begins
+
+
 @pytest.mark.parametrize(("requests", "inside"), [(18.0, 50.0), (300.0, 40.0)])
 def test_a_rank_that_crawls_does_not_pass_for_idle(requests: float, inside: float) -> None:
     """Its host swaps, or its cache is too small: it is not full by what it serves."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...engine.inside import CROWD
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
@@ -30,7 +31,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        return replace(state, at=view.now, rates=there, before={}, waited=view.now)
+        return replace(state, at=view.now, rates=there, before={}, crowded={}, waited=view.now)
     awaited = {past.move.ino for past in state.past if past.under_way or past.settled < 0.0}
     where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
@@ -82,6 +83,7 @@ class _Lesson:
             capacity=self._capacities(),
             latency={r.rank: _latency(r, state, self.stale) for r in view.ranks},
             grown=_grown(view, state, self.demand, self.stale),
+            crowded=self._crowded(),
             began=state.began if state.began >= 0.0 else view.now,
             calm=self._calm(),
             calms=state.calms if self.restless or view.again else (*state.calms, self.requests)[-KEPT:],
@@ -215,6 +217,11 @@ class _Lesson:
         jumps = jumped(self.wakes, self.view.now, self.requests)
         served = {r.rank: r.requests - self.rest[r.rank] + own[r.rank] for r in self.view.ranks}
         return {r: _scale(r, self.state, expected[r], served[r], self.stale, jumps) for r in served}
+
+    def _crowded(self) -> dict[int, float]:
+        """A single report of many may be of a stall of a second."""
+        began, before = self.view.now - self.dt, self.state.crowded
+        return {r.rank: before.get(r.rank, began) for r in self.view.ranks if r.inside >= CROWD}
 
     def _capacities(self) -> dict[int, float]:
         able, known = capacities(self.view.ranks), self.state.capacity
