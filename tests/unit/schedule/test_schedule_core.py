@@ -1072,7 +1072,7 @@ def test_what_hard_links_are_made_in_is_not_divided(links: float) -> None:
     if links:
         for found in (large, spread, moved):
             assert "what hard links may be made in is not divided" in found[-1].why
-    whole = beside_links([Piece(k, f"/{k}", 0, 198.0, 100.0) for k in range(10, 15)], links)
+    whole = beside_links([Piece(k, f"/volumes/g/{k}", 0, 198.0, 100.0) for k in range(10, 15)], links)
     assert any(decision.moves for decision in whole), "links do not leave it"
 
 
@@ -1083,9 +1083,40 @@ def linking(rank: int, requests: float, of: float = 0.05) -> RankView:
 
 def test_where_links_are_made_what_has_parts_is_moved_as_a_whole() -> None:
     idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3, 4))
-    large = tuple(Piece(k, f"/{k}", 0, 250.0, 100.0, parts=10) for k in range(1, 5))
+    large = tuple(Piece(k, f"/volumes/g/{k}", 0, 250.0, 100.0, parts=10) for k in range(1, 5))
     moves, _ = first_of(View(0.0, (linking(0, 1000.0), *idle), large, True), 1)
     assert len(moves) == 3
+
+
+@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize(
+    ("paths", "moves"),
+    [
+        (("/cache", "/work"), False),
+        (("/cache", "/of/work", "/of", "/idle"), False),
+        (("/cache", "/volumes/g/work", "/idle"), True),
+        (("/volumes/g/cache", "/volumes/g/work"), True),
+    ],
+)
+def test_what_is_right_below_the_root_stays_where_links_may_be_made_from_one_to_another(
+    paths: Sequence[str], moves: bool, new: bool
+) -> None:
+    """MDSs make none from one subvolume to another, and what nobody uses is linked with nothing."""
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))
+    of = {path: 1 + k for k, path in enumerate(paths)}
+    pieces = [
+        Piece(k, path, 0, 0.0 if path in ("/idle", "/of") else 500.0, 800.0, of.get(path[:3], 0))
+        for path, k in of.items()
+    ]
+    pieces += [Piece(k, f"{paths[0]}-{k}", 0, 0.0, 1.0, fresh=True) for k in range(9, 20 if new else 9)]
+    state, found = State(split=frozenset({of.get("/of", 0)})), list[Decision]()
+    for look in range(8):
+        seen = View(look * LOOK, (linking(0, 1000.0, 0.1), *idle), tuple(pieces), True)
+        state, decision = Scheduler(state, seen, Limits()).decide()
+        found.append(decision)
+    moved = {move.ino for decision in found for move in decision.moves}
+    assert bool(moved & {1, 2}) is moves and (moves or not moved)
+    assert moves or "what hard links may be made in is not divided" in found[-1].why
 
 
 def test_parts_of_what_links_are_made_in_stay_on_other_ranks_too() -> None:

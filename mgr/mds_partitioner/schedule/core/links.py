@@ -6,13 +6,15 @@ for a moment; and as long as it is new, nor does the data pool say where it is. 
 link then takes it for damaged (MDCache.cc, open_remote_dentry_finish): MDS_DAMAGE, "backtrace". Tried on
 20.2.4: within seconds after forty parts of a directory were moved in which clients made snapshots by links.
 
-Which directory the links are made in is not told, only on which rank.
+Which directory the links are made in is not told, only on which rank. Directories right below the root may be
+linked with each other as well. MDSs refuse a link from one subvolume to another, or to what is in none
+(Server.cc, handle_client_link: EXDEV).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .together import enclosing
@@ -52,6 +54,21 @@ class Links:
             return frozenset()
         root = roots(pieces)
         return frozenset(p.ino for p in pieces if p.rank in self.on or root[p.ino] in self.of)
+
+
+def kept(pieces: Sequence[Piece], held: Collection[int]) -> frozenset[int]:
+    """Of what is held, what is not moved as a whole either, as others may have links of its files: parts, and
+    what is right below the root, if two of these are used: to make a link asks something of both.
+
+    :param held: inode numbers, as of ``Links.held``
+    """
+    own = [piece for piece in pieces if piece.ino in held] if held else []
+    root = roots(pieces) if own else {}
+    top, asked = {p.ino for p in own if p.path.count("/") == 1}, defaultdict[int, float](float)
+    for piece in own:
+        asked[root[piece.ino]] += piece.requests
+    several = sum(asked[ino] >= LEAST for ino in top) > 1
+    return frozenset(p.ino for p in own if p.within or (several and p.ino in top))
 
 
 def _lately(before: Mapping[int, float], seen: Iterable[int], now: float) -> dict[int, float]:

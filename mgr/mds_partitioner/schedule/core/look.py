@@ -14,6 +14,7 @@ from ...judge.fullness import MORE
 from .budgets import Budgets
 from .demand import HELD
 from .expectation import Asked, Expectation
+from .links import kept
 from .load import EMPTY, busy, capacities, crawls, levelled, served, shares
 from .noise import band
 from .state import KEPT, Limits, Past, State
@@ -94,6 +95,11 @@ class Look:
         """What is moved with others only, by inode number: what all of it is of (together.py)."""
         ranks = {rank.rank for rank in self.view.ranks}
         return members(self.state.wholes, self.pieces, self.state.placed, ranks)
+
+    @cached_property
+    def kept(self) -> frozenset[int]:
+        """Inode numbers of what is not moved for the sake of hard links."""
+        return kept(self.view.pieces, self.linked)
 
     @cached_property
     def busy(self) -> frozenset[int]:
