@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..ceph.host import Host
+from ..engine.inside import EASY
 from ..model import FsState, MdsInfo, RankSample
 from .counters import counted, level, mean_and_count, mean_time, rate, rated, unbroken
 
@@ -15,7 +16,6 @@ KINDS = (
 )
 COMMON = 0.1  # of all requests
 ENOUGH = 20  # requests of a kind whose mean tells something
-SURELY = 0.5  # of what any request waits for at a full rank: what waits less is not held back by it
 SELDOM = 0.02  # fetches a request: with more, requests may wait for the metadata pool
 # Without a standby, a dead MDS stays up:active in the FSMap, so silence is the only sign of it.
 MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mgr_stats_period; s
@@ -40,8 +40,9 @@ def quickest(of: Kinds, latency: float, requests: float, fetches: float = 0.0) -
 
     What is slow for a reason of its own, a lock or a capability that a client holds, does not show in it;
     what waits for the rank does. Where nearly all are of one kind that waits for clients, a few of another
-    kind tell: an MDS takes requests one by one, so at a full rank each waits for those that are inside
-    before it, whatever it is (its latency is counted from when it was received).
+    kind tell, but only that the rank rests: whatever comes to one that never does waits at least for half of
+    what is just being served. How much is inside they do not tell: an MDS takes from each connection in turn
+    (DispatchQueue, PrioritizedQueue), so that a client with little to do overtakes those with much.
 
     :param latency: of all requests, s
     :param requests: of all kinds, req/s
@@ -50,9 +51,8 @@ def quickest(of: Kinds, latency: float, requests: float, fetches: float = 0.0) -
     least = COMMON * sum(count for _, count in of.values())
     common = min((mean for mean, count in of.values() if count >= least and mean > 0.0), default=latency)
     few = min((mean for mean, count in of.values() if count >= ENOUGH and mean > 0.0), default=common)
-    before = max(0.0, requests * common - 1.0)  # requests
-    free = fetches <= SELDOM * requests and few * requests < SURELY * before
-    return few if free else common
+    rests = fetches <= SELDOM * requests and few * requests <= EASY
+    return few if rests else common
 
 
 def part(points: Points, kind: str, window: float, requests: float) -> float:
