@@ -1119,6 +1119,51 @@ def test_what_is_right_below_the_root_stays_where_links_may_be_made_from_one_to_
     assert moves or "what hard links may be made in is not divided" in found[-1].why
 
 
+def looks_at_links(
+    looks: int, view: Callable[[int], tuple[Sequence[RankView], Sequence[Piece]]]
+) -> dict[int, int]:
+    """In which look each was moved first, by inode number."""
+    state, moved = State(), dict[int, int]()
+    for look in range(looks):
+        ranks, pieces = view(look)
+        state, decision = Scheduler(
+            state, View(look * LOOK, tuple(ranks), tuple(pieces), True), Limits()
+        ).decide()
+        moved = dict.fromkeys((move.ino for move in decision.moves), look) | moved
+    return moved
+
+
+def test_what_had_links_to_each_other_below_the_root_stays_for_ten_minutes_though_one_is_used_alone() -> None:
+    """What reads by a link asks the directory of the file only."""
+    idle = [RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3)]
+
+    def view(look: int) -> tuple[Sequence[RankView], Sequence[Piece]]:
+        made = look < 3
+        others = (
+            Piece(k, f"/volumes/g/{k}", 0, 100.0, 800.0, held="pinned by others") for k in range(10, 14)
+        )
+        work = Piece(2, "/work", 0, 300.0 if made else 0.5, 800.0)
+        return (linking(0, 1000.0, 0.1 * made), *idle), (Piece(1, "/cache", 0, 300.0, 800.0), work, *others)
+
+    moved = looks_at_links(140, view)
+    assert 2 not in moved and 600.0 < moved[1] * LOOK - 2 * LOOK < 640.0
+
+
+@pytest.mark.parametrize(
+    ("peers", "volumes", "moves"), [(30.0, "", False), (0.5, "", True), (30.0, "/volumes/g", True)]
+)
+def test_what_is_right_below_the_root_stays_where_links_to_it_are_made_on_another_rank(
+    peers: float, volumes: str, moves: bool
+) -> None:
+    """Its rank is told of each of them by the one that makes them."""
+    told = RankView(0, 1000.0, 20.0, True, CAPACITY, 20.0, peers=peers)
+    ranks = (told, linking(1, 1000.0, 0.02), *(RankView(r, 0.0, capacity=CAPACITY) for r in (2, 3)))
+    held = (Piece(10 + r, f"/volumes/g/{r}", r, 500.0, 800.0, held="pinned by others") for r in (0, 1))
+    pieces = (Piece(1, "/a", 0, 500.0, 800.0), Piece(2, f"{volumes}/b", 1, 500.0, 800.0), *held)
+    moved = looks_at_links(8, lambda _: (ranks, pieces))
+    assert bool(moved.keys() & {1, 2}) is moves
+
+
 def test_parts_of_what_links_are_made_in_stay_on_other_ranks_too() -> None:
     """The files are there, and their links elsewhere."""
     idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (0, 3))
@@ -1140,7 +1185,9 @@ def test_parts_of_what_links_are_made_in_stay_on_other_ranks_too() -> None:
 def test_a_link_now_and_then_on_a_rank_that_does_next_to_nothing_hinders_nobody() -> None:
     parts = [Piece(9, "/of", 0, 0.0, 10.0, parts=5), Piece(10, "/of/a", 0, 8.0, 10.0, 9)]
     assert Links().seen([RankView(0, 8.0, links=0.025)], parts, 0.0) == Links()
-    assert Links().seen([RankView(0, 80.0, links=0.025)], parts, 0.0) == Links({0: 0.0}, {9: 0.0})
+    assert Links().seen([RankView(0, 80.0, links=0.025)], parts, 0.0) == Links(
+        {0: 0.0}, {9: 0.0}, {(0, 9): 0.0}
+    )
 
 
 def test_what_has_little_where_links_are_made_is_held_there_only() -> None:

@@ -14,7 +14,6 @@ from ...judge.fullness import MORE
 from .budgets import Budgets
 from .demand import HELD
 from .expectation import Asked, Expectation
-from .links import kept
 from .load import EMPTY, busy, capacities, crawls, levelled, served, shares
 from .noise import band
 from .state import KEPT, Limits, Past, State
@@ -99,7 +98,7 @@ class Look:
     @cached_property
     def kept(self) -> frozenset[int]:
         """Inode numbers of what is not moved for the sake of hard links."""
-        return kept(self.view.pieces, self.linked)
+        return self.state.linked.kept(self.view.pieces, self.linked)
 
     @cached_property
     def busy(self) -> frozenset[int]:
