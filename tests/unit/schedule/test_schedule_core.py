@@ -824,6 +824,30 @@ def test_a_stall_moves_nothing_of_a_light_load_that_has_been_uneven_for_long(
     assert begun == begins
 
 
+@pytest.mark.parametrize("every", [5.0, 30.0])
+@pytest.mark.parametrize(
+    ("missing", "crowded"),
+    [
+        ([range(20, 44)], (44,)),
+        ([range(20, 44)], (19, 44)),  # nobody knows how it was between
+        ([range(20, 44), range(45, 69)], (44, 69)),
+        ([range(20, 44), range(45, 46)], (46,)),
+        ([range(20, 21)], (21,)),
+    ],
+)
+def test_a_stall_moves_nothing_though_looks_were_missing_before_it(
+    missing: Sequence[range], crowded: Sequence[int], every: float
+) -> None:
+    """They fail while MDSs do not answer; how it was then is not known."""
+    state, away = State(), {look for looks in missing for look in looks}
+    for look in (look for look in range(80) if look not in away):
+        inside = 16.0 if look in crowded else 0.3
+        ranks = tuple(RankView(r, 0.0 if r else 160.0, 0.0 if r else inside) for r in range(4))
+        pieces = tuple(Piece(100 + k, f"/{k}", 0, 4.0, 500.0) for k in range(40))
+        state, decision = Scheduler(state, View(look * every, ranks, pieces), Limits()).decide()
+        assert not decision.something
+
+
 @pytest.mark.parametrize(("requests", "inside"), [(18.0, 50.0), (300.0, 40.0)])
 def test_a_rank_that_crawls_does_not_pass_for_idle(requests: float, inside: float) -> None:
     """Its host swaps, or its cache is too small: it is not full by what it serves."""

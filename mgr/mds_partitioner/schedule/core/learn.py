@@ -24,6 +24,8 @@ from .view import Piece, RankView, View
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
 REPORTED = 1.5  # looks, in which each rank has told what it serves since
+MISSING = 2.5  # times what is usual between two looks: some were not taken, or they are rarer from now on
+RARER = 1.5  # times that, at most, is what is usual after one such
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was; and after it woke
 
 
@@ -73,6 +75,7 @@ class _Lesson:
             state,
             at=view.now,
             dt=self.dt,
+            pace=max(FIRST, min(self.dt, RARER * state.pace)),
             past=_settled(self.past, view, self.demand, self.stale),
             demand=self.demand,
             told=self._told_at(),
@@ -219,8 +222,11 @@ class _Lesson:
         return {r: _scale(r, self.state, expected[r], served[r], self.stale, jumps) for r in served}
 
     def _crowded(self) -> dict[int, float]:
-        """A single report of many may be of a stall of a second."""
-        began, before = self.view.now - self.dt, self.state.crowded
+        """A single report of many may be of a stall of a second; how it was while no look was taken is not
+        known."""
+        usual, now = self.state.pace, self.view.now
+        missing = self.dt > MISSING * usual
+        began, before = (now, {}) if missing else (now - min(self.dt, usual), self.state.crowded)
         return {r.rank: before.get(r.rank, began) for r in self.view.ranks if r.inside >= CROWD}
 
     def _capacities(self) -> dict[int, float]:

@@ -121,6 +121,7 @@ class State:
 
     :ivar at: when it was last measured, steady clock, s; -1: never
     :ivar dt: s between the last two times
+    :ivar pace: s between two looks as a rule, as far as it is known
     :ivar demand: by inode number
     :ivar rest: by rank: req/s that are no piece's
     :ivar told: by inode number, when its rank told its popularity last, steady clock, s
@@ -162,6 +163,7 @@ class State:
 
     at: float = -1.0
     dt: float = FIRST
+    pace: float = FIRST
     demand: Mapping[int, Demand] = field(default_factory=dict)
     told: Mapping[int, float] = field(default_factory=dict)
     before: Mapping[int, Served] = field(default_factory=dict)
