@@ -6,7 +6,8 @@ import numpy as np
 from .bad_input import BadInputError
 from .capacity import rank_capacities
 from .inputs import Args, Json, amounts_or_none, check_names, rank_series, required, undisturbed
-from .saturation import EASY, saturated_epochs
+from .inside import EASY
+from .saturation import saturated_epochs
 
 NAMES = ("ranks", "loads", "latency", "fetches", "moved", "earlier")
 

@@ -3,6 +3,7 @@
 
 import math
 
+EASY = 0.6  # requests inside: no more than that, and the rank rests
 INSIDE = 1.25  # requests, on the mean of an epoch: with fewer a rank rests at times
 CROWD = 8.0  # a burst makes fewer; who is full with so many shows what it can do
 CHANGED = 0.8  # of the larger of two rates of a full rank: nothing less is a change but noise

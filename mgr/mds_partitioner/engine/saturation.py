@@ -15,9 +15,8 @@ any inside: what it can do so easily does not fill it.
 import numpy as np
 
 from .arrays import Bools, Floats
-from .inside import CROWD, INSIDE, LEAST_RATE
+from .inside import CROWD, EASY, INSIDE, LEAST_RATE
 
-EASY = 0.6  # requests inside: no more than that, and the rank rests
 AS_MUCH = 0.9  # of a rate
 LATELY = 6  # epochs
 REAL_LOAD = 0.1  # of the highest rate of the window

@@ -247,6 +247,11 @@ class Rotation:
         """Whose facts are to be read next. ``but``: inode numbers of those that will not answer now"""
         return list(islice((d for d in self._order if d.ino not in but), limit))
 
+    def unread(self, limit: int, but: Collection[int] = ()) -> list[Directory]:
+        """Of these, the ones that were never read, or are in doubt."""
+        new = (d for d in self._order if d.path in self._new and d.ino not in but)
+        return list(islice(new, limit)) if self._new else []
+
     def learn(self, read: Mapping[Directory, DirectoryFacts | None]) -> None:
         """What was read; None: it is gone, or cannot be."""
         for directory, found in read.items():

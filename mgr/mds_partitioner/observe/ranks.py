@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..ceph.host import Host
+from ..engine.inside import EASY
 from ..model import FsState, MdsInfo, RankSample
 from .counters import counted, level, mean_and_count, mean_time, rate, rated, unbroken
 
@@ -14,6 +15,8 @@ KINDS = (
     *("rmdir", "symlink", "link", "mknod", "setxattr"),
 )
 COMMON = 0.1  # of all requests
+ENOUGH = 20  # requests of a kind whose mean tells something
+SELDOM = 0.02  # fetches a request: with more, requests may wait for the metadata pool
 # Without a standby, a dead MDS stays up:active in the FSMap, so silence is the only sign of it.
 MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mgr_stats_period; s
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
@@ -32,16 +35,24 @@ def kinds(points: Points, window: float) -> Kinds:
     return {kind: mean_and_count(points(f"mds_server.req_{kind}_latency"), window) for kind in KINDS}
 
 
-def quickest(of: Kinds, latency: float) -> float:
+def quickest(of: Kinds, latency: float, requests: float, fetches: float = 0.0) -> float:
     """Mean latency (s) of the quickest of the kinds of requests that are at least a tenth of all.
 
     What is slow for a reason of its own, a lock or a capability that a client holds, does not show in it;
-    what waits for the rank does.
+    what waits for the rank does. Where nearly all are of one kind that waits for clients, a few of another
+    kind tell, but only that the rank rests: whatever comes to one that never does waits at least for half of
+    what is just being served. How much is inside they do not tell: an MDS takes from each connection in turn
+    (DispatchQueue, PrioritizedQueue), so that a client with little to do overtakes those with much.
 
     :param latency: of all requests, s
+    :param requests: of all kinds, req/s
+    :param fetches: directory fetches/s from the metadata pool
     """
-    common = COMMON * sum(count for _, count in of.values())
-    return min((mean for mean, count in of.values() if count >= common and mean > 0.0), default=latency)
+    least = COMMON * sum(count for _, count in of.values())
+    common = min((mean for mean, count in of.values() if count >= least and mean > 0.0), default=latency)
+    few = min((mean for mean, count in of.values() if count >= ENOUGH and mean > 0.0), default=common)
+    rests = fetches <= SELDOM * requests and few * requests <= EASY
+    return few if rests else common
 
 
 def part(points: Points, kind: str, window: float, requests: float) -> float:
@@ -65,6 +76,7 @@ def _sample(host: Host, mds: MdsInfo, window: float, longest: float) -> RankSamp
     latency = mean_time(points("mds.reply_latency"), window)
     crowded = requests * latency >= 1.0  # less cannot be a full rank, and needs no closer look
     of = kinds(points, window) if crowded else None
+    fetches = sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0
     return RankSample(
         rank=mds.rank,
         name=mds.name,
@@ -78,7 +90,7 @@ def _sample(host: Host, mds: MdsInfo, window: float, longest: float) -> RankSamp
         subtrees=level(points("mds.subtrees")),
         exported_total=level(points("mds.exported_inodes")),
         imported_total=level(points("mds.imported_inodes")),
-        quickest=latency if of is None else quickest(of, latency),
+        quickest=latency if of is None else quickest(of, latency, requests, fetches),
         links=part(points, "link", window, requests),
         lookups=part(points, "lookup", window, requests),
         listings=counted(points("mds_server.req_readdir_latency"), window),
@@ -87,7 +99,7 @@ def _sample(host: Host, mds: MdsInfo, window: float, longest: float) -> RankSamp
         reported=received[-1][0] if received else 0.0,
         heard=bool(received),
         rated=rated(received, window),
-        fetches=sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0,
+        fetches=fetches,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nlargest
+from itertools import zip_longest
 
 from .. import clock
 from ..ceph.filesystem import FileSystem
@@ -30,6 +31,7 @@ from .newborn import FRESH, Newborn
 from .owned import Owned
 
 PAUSE = 3.0  # times what it took, before all are listed again
+AGAIN = 0.9  # epochs, after which facts of the busiest are read again: rounds begin a little early or late
 SURE, TRIES = 2, 3  # so many of the busiest were looked into, or it was tried so often: then it is decided
 
 
@@ -124,6 +126,7 @@ class Wanted:
     :ivar hot: of those that fill a rank by what no parts of them could take along
     :ivar moving: of those that are under way, which do not answer for a while
     :ivar count: of those that are looked into besides the busiest
+    :ivar epoch: s from one round to the next, but for those that have no pauses
     """
 
     requests: Mapping[str, float] = field(default_factory=dict)
@@ -131,6 +134,7 @@ class Wanted:
     hot: frozenset[int] = frozenset()
     moving: frozenset[int] = frozenset()
     count: frozenset[int] = frozenset()
+    epoch: float = 10.0
 
 
 class Catalogue:
@@ -151,6 +155,7 @@ class Catalogue:
         self._listed, self._took = float("-inf"), 0.0  # when that was, steady clock, s; how long it took, s
         self._doubted: frozenset[int] = frozenset()
         self._asked: dict[int, float] = {}  # when facts were asked for, Unix, s, by inode number
+        self._answered: dict[int, float] = {}  # the same, of what was answered
         self._answers: dict[Directory, tuple[DirectoryFacts | None, float]] = {}
         self._read_at: dict[str, float] = {}  # when those of the last round were asked for, by path
         self._masks: dict[int, str] = {}
@@ -206,7 +211,7 @@ class Catalogue:
         self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
         self._read_fragments(fs, quiet, wanted, c, now)
         self._rotation.see(wanted.requests, self._directories, below, read)
-        self._read_facts(fs, limit, wanted.moving, now)
+        self._read_facts(fs, limit, awake, wanted, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
         self.known = self._known(parts, strangers, wanted, hooked, now)
@@ -282,11 +287,16 @@ class Catalogue:
         mask = mount.mask(of.path)
         return lambda: self._masks.update({of.ino: mask})
 
-    def _read_facts(self, fs: FsState, limit: int, moving: Collection[int], now: float) -> None:
+    def _read_facts(
+        self, fs: FsState, limit: int, busy: Sequence[Directory], wanted: Wanted, now: float
+    ) -> None:
         """Those that are answered in time, and what was asked for before and not doubted since. Of what is
         being exported, and of what is in it, nothing is asked."""
+        moving = wanted.moving
         away = {*moving, *(ino for ino, parent in self.known.within.items() if parent in moving)}
-        due = self._rotation.due(limit, {*away, *self._asking.pending("facts")})
+        there = {d.ino: d for d in self._rotation.directories()}
+        old = [d for d in busy if self._is_old(d, wanted.epoch, now) and there.get(d.ino) == d]
+        due = self._due(limit, old, away | self._asking.pending("facts"))
         self._asked |= {d.ino: now for d in due}
 
         def question(mount: FileSystem, of: Directory) -> Lesson:
@@ -295,15 +305,33 @@ class Catalogue:
 
         self._asking.ask(fs, {("facts", d.ino): partial(question, of=d) for d in due})
         answers, self._answers = self._answers, {}
-        there = {d.ino: d for d in self._rotation.directories()}
         good = {
             d: (found, at)
             for d, (found, at) in answers.items()
             if self._asked.get(d.ino) == at and there.get(d.ino) == d
         }
         self._asked = {ino: at for ino, at in self._asked.items() if ino in there}
+        self._answered |= {d.ino: at for d, (_, at) in good.items()}
+        self._answered = {ino: at for ino, at in self._answered.items() if ino in there}
         self._rotation.learn({d: found for d, (found, _) in good.items()})
         self._read_at = {d.path: at for d, (_, at) in good.items()}
+
+    def _is_old(self, of: Directory, epoch: float, now: float) -> bool:
+        """Were its facts not read in this epoch?"""
+        return not 0.0 <= now - self._answered.get(of.ino, float("-inf")) < AGAIN * epoch
+
+    def _due(self, limit: int, busy: Sequence[Directory], away: Collection[int]) -> list[Directory]:
+        """Whose facts are read, in the order in which they are asked for: slow MDSs answer the first few.
+        What was never read is before all; then half at most are of ``busy``, which may grow by thousands a
+        second, those first that were read longest ago, by turns with others, each of which has its turn."""
+        new = self._rotation.unread(limit, away)
+        left = limit - len(new)
+        taken = {*away, *(d.ino for d in new)}
+        may = {d.ino: d for d in busy if d.ino not in taken}.values()
+        oldest = sorted(may, key=lambda d: self._answered.get(d.ino, float("-inf")))[: left // 2]
+        others = self._rotation.due(left - len(oldest), taken | {d.ino for d in oldest})
+        pairs = zip_longest(oldest, others)
+        return [*new, *(d for pair in pairs for d in pair if d is not None)]
 
     def _known(
         self,

@@ -852,3 +852,84 @@ def test_what_could_be_moved_from_a_full_rank_is_looked_into_though_others_have_
     assert _to_count(view) == {12, 13}
     hooked = replace(view, pieces=(*busy, home[0]._replace(held=UNREAD_MASK, parts=1)))
     assert _to_count(hooked) == {10}
+
+
+@pytest.mark.parametrize("busy", [1, 40])
+def test_facts_of_the_busiest_are_new_in_each_round_and_all_others_have_their_turn(busy: int) -> None:
+    """One that grows by thousands a second would count as the little that it was some minutes ago."""
+    cluster = Cluster([0.0] * 300)
+    host: Any = Counting(cluster)
+    catalogue, paths = Catalogue(host, BEGINNING), [f"{NOGROUP}/s{i}" for i in range(300)]
+    wanted = Wanted({path: 1000.0 - i for i, path in enumerate(paths[200 : 200 + busy])})
+    rounds = iter(range(1000))
+
+    def entries_after(entries: int, times: int) -> list[int]:
+        cluster.below |= dict.fromkeys(paths, entries)
+        for late in (next(rounds) for _ in range(times)):
+            catalogue.refresh(cluster.state, 20, wanted, Owned(), BEGINNING + 10.0 * late)
+        known = catalogue.known.facts
+        return [known[path].rentries - 1 for path in paths if path in known]
+
+    assert entries_after(3, 31) == [3] * 300
+    soon = entries_after(1_000_000, 1)
+    assert soon[200:216].count(1_000_000) >= min(busy, 10) and soon.count(1_000_000) == 20
+    soon = entries_after(1_000_000, 1)
+    assert soon[200 : 200 + min(busy, 16)] == [1_000_000] * min(busy, 16) and soon.count(1_000_000) >= 36
+    assert entries_after(1_000_000, 32) == [1_000_000] * 300
+
+
+@dataclass
+class Late(Counting):
+    """Answers so many questions about facts in a round; those after them are not begun."""
+
+    answers: int = 8
+    left: int = 0
+
+    def begin_on_fs(self, fs: Any, question: Any) -> Future[Any]:
+        """Host.begin_on_fs."""
+        if "_read_facts" not in str(question.func):
+            return super().begin_on_fs(fs, question)
+        self.left -= 1
+        return super().begin_on_fs(fs, question) if self.left >= 0 else Future()
+
+
+@pytest.mark.parametrize("answers", [4, 8, 16, 40])
+def test_where_mdss_are_slow_all_is_read_before_the_busiest_are_read_again(answers: int) -> None:
+    cluster = Cluster([0.0] * 300)
+    host: Any = Late(cluster, answers=answers)
+    catalogue, paths = Catalogue(host, BEGINNING), [f"{NOGROUP}/s{i}" for i in range(300)]
+    wanted = Wanted({path: 1000.0 - i for i, path in enumerate(paths[200:])})
+    rounds = iter(range(1000))
+
+    def after(times: int) -> list[float]:
+        """When each was read, in seconds before the last of so many rounds."""
+        for late in (6.0 * next(rounds) for _ in range(times)):
+            host.left = answers
+            catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + late)
+        known = catalogue.known.read
+        return [BEGINNING + late - known[path] for path in paths if path in known]
+
+    once, busy = -(-300 // answers), range(200, 216)
+    assert len(after(once)) == 300
+    known = after(-(-32 // answers) + 2)
+    assert max(known[k] for k in busy) <= 6.0 * (32 / answers + 1)
+    assert max(after(2 * once)) <= 12.0 * once
+
+
+def test_thousands_are_read_the_first_time_as_soon_as_they_can_be() -> None:
+    cluster = Cluster([0.0] * 2000)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING)
+    wanted = Wanted({f"{NOGROUP}/s{i}": 2000.0 - i for i in range(2000)})
+    for late in range(10):
+        catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + 10.0 * late)
+    assert len(catalogue.known.facts) == 2000
+
+
+def test_facts_that_were_just_asked_for_are_not_asked_for_again_though_rounds_have_no_pauses() -> None:
+    cluster = Cluster([0.0] * 60)
+    host: Any = Counting(cluster)
+    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({f"{NOGROUP}/s{i}": 9.0 for i in range(10)})
+    for late in range(4):
+        catalogue.refresh(cluster.state, 20, wanted, Owned(), BEGINNING + late)
+    assert len(catalogue.known.facts) == 60

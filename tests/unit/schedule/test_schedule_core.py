@@ -799,6 +799,55 @@ def test_a_rank_where_many_wait_for_the_metadata_pool_is_relieved_after_a_minute
     assert not moves or (min(begun) >= 50.0 and len(begun) == (2 if capacity else 15))
 
 
+@pytest.mark.parametrize(
+    ("crowded", "begins"),
+    [
+        ((15,), math.inf),
+        ((2, 15, 16, 17, 28), math.inf),
+        (range(4, 40), 75.0),
+        ((*range(9), *range(20, 40)), 155.0),
+    ],
+)
+@pytest.mark.parametrize("parts", [0, 12])
+def test_a_stall_moves_nothing_of_a_light_load_that_has_been_uneven_for_long(
+    crowded: Sequence[int], begins: float, parts: int
+) -> None:
+    """Requests wait for a minute when they do in each report of it."""
+    state, begun = State(), math.inf
+    for look in range(40):
+        inside = 16.0 if look in crowded else 0.3
+        ranks = tuple(RankView(r, 0.0 if r else 160.0, 0.0 if r else inside) for r in range(4))
+        many = 1 if parts else 40
+        pieces = tuple(Piece(100 + k, f"/{k}", 0, 160.0 / many, 500.0, parts=parts) for k in range(many))
+        state, decision = Scheduler(state, View(look * LOOK, ranks, pieces), Limits()).decide()
+        begun = min(begun, look * LOOK) if decision.something else begun
+    assert begun == begins
+
+
+@pytest.mark.parametrize("every", [5.0, 30.0])
+@pytest.mark.parametrize(
+    ("missing", "crowded"),
+    [
+        ([range(20, 44)], (44,)),
+        ([range(20, 44)], (19, 44)),  # nobody knows how it was between
+        ([range(20, 44), range(45, 69)], (44, 69)),
+        ([range(20, 44), range(45, 46)], (46,)),
+        ([range(20, 21)], (21,)),
+    ],
+)
+def test_a_stall_moves_nothing_though_looks_were_missing_before_it(
+    missing: Sequence[range], crowded: Sequence[int], every: float
+) -> None:
+    """They fail while MDSs do not answer; how it was then is not known."""
+    state, away = State(), {look for looks in missing for look in looks}
+    for look in (look for look in range(80) if look not in away):
+        inside = 16.0 if look in crowded else 0.3
+        ranks = tuple(RankView(r, 0.0 if r else 160.0, 0.0 if r else inside) for r in range(4))
+        pieces = tuple(Piece(100 + k, f"/{k}", 0, 4.0, 500.0) for k in range(40))
+        state, decision = Scheduler(state, View(look * every, ranks, pieces), Limits()).decide()
+        assert not decision.something
+
+
 @pytest.mark.parametrize(("requests", "inside"), [(18.0, 50.0), (300.0, 40.0)])
 def test_a_rank_that_crawls_does_not_pass_for_idle(requests: float, inside: float) -> None:
     """Its host swaps, or its cache is too small: it is not full by what it serves."""
@@ -1047,7 +1096,7 @@ def test_what_hard_links_are_made_in_is_not_divided(links: float) -> None:
     if links:
         for found in (large, spread, moved):
             assert "what hard links may be made in is not divided" in found[-1].why
-    whole = beside_links([Piece(k, f"/{k}", 0, 198.0, 100.0) for k in range(10, 15)], links)
+    whole = beside_links([Piece(k, f"/volumes/g/{k}", 0, 198.0, 100.0) for k in range(10, 15)], links)
     assert any(decision.moves for decision in whole), "links do not leave it"
 
 
@@ -1058,9 +1107,85 @@ def linking(rank: int, requests: float, of: float = 0.05) -> RankView:
 
 def test_where_links_are_made_what_has_parts_is_moved_as_a_whole() -> None:
     idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3, 4))
-    large = tuple(Piece(k, f"/{k}", 0, 250.0, 100.0, parts=10) for k in range(1, 5))
+    large = tuple(Piece(k, f"/volumes/g/{k}", 0, 250.0, 100.0, parts=10) for k in range(1, 5))
     moves, _ = first_of(View(0.0, (linking(0, 1000.0), *idle), large, True), 1)
     assert len(moves) == 3
+
+
+@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize(
+    ("paths", "moves"),
+    [
+        (("/cache", "/work"), False),
+        (("/cache", "/of/work", "/of", "/idle"), False),
+        (("/cache", "/volumes/g/work", "/idle"), True),
+        (("/volumes/g/cache", "/volumes/g/work"), True),
+    ],
+)
+def test_what_is_right_below_the_root_stays_where_links_may_be_made_from_one_to_another(
+    paths: Sequence[str], moves: bool, new: bool
+) -> None:
+    """MDSs make none from one subvolume to another, and what nobody uses is linked with nothing."""
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))
+    of = {path: 1 + k for k, path in enumerate(paths)}
+    pieces = [
+        Piece(k, path, 0, 0.0 if path in ("/idle", "/of") else 500.0, 800.0, of.get(path[:3], 0))
+        for path, k in of.items()
+    ]
+    pieces += [Piece(k, f"{paths[0]}-{k}", 0, 0.0, 1.0, fresh=True) for k in range(9, 20 if new else 9)]
+    state, found = State(split=frozenset({of.get("/of", 0)})), list[Decision]()
+    for look in range(8):
+        seen = View(look * LOOK, (linking(0, 1000.0, 0.1), *idle), tuple(pieces), True)
+        state, decision = Scheduler(state, seen, Limits()).decide()
+        found.append(decision)
+    moved = {move.ino for decision in found for move in decision.moves}
+    assert bool(moved & {1, 2}) is moves and (moves or not moved)
+    assert moves or "what hard links may be made in is not divided" in found[-1].why
+
+
+def looks_at_links(
+    looks: int, view: Callable[[int], tuple[Sequence[RankView], Sequence[Piece]]]
+) -> dict[int, int]:
+    """In which look each was moved first, by inode number."""
+    state, moved = State(), dict[int, int]()
+    for look in range(looks):
+        ranks, pieces = view(look)
+        state, decision = Scheduler(
+            state, View(look * LOOK, tuple(ranks), tuple(pieces), True), Limits()
+        ).decide()
+        moved = dict.fromkeys((move.ino for move in decision.moves), look) | moved
+    return moved
+
+
+def test_what_had_links_to_each_other_below_the_root_stays_for_ten_minutes_though_one_is_used_alone() -> None:
+    """What reads by a link asks the directory of the file only."""
+    idle = [RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3)]
+
+    def view(look: int) -> tuple[Sequence[RankView], Sequence[Piece]]:
+        made = look < 3
+        others = (
+            Piece(k, f"/volumes/g/{k}", 0, 100.0, 800.0, held="pinned by others") for k in range(10, 14)
+        )
+        work = Piece(2, "/work", 0, 300.0 if made else 0.5, 800.0)
+        return (linking(0, 1000.0, 0.1 * made), *idle), (Piece(1, "/cache", 0, 300.0, 800.0), work, *others)
+
+    moved = looks_at_links(140, view)
+    assert 2 not in moved and 600.0 < moved[1] * LOOK - 2 * LOOK < 640.0
+
+
+@pytest.mark.parametrize(
+    ("peers", "volumes", "moves"), [(30.0, "", False), (0.5, "", True), (30.0, "/volumes/g", True)]
+)
+def test_what_is_right_below_the_root_stays_where_links_to_it_are_made_on_another_rank(
+    peers: float, volumes: str, moves: bool
+) -> None:
+    """Its rank is told of each of them by the one that makes them."""
+    told = RankView(0, 1000.0, 20.0, True, CAPACITY, 20.0, peers=peers)
+    ranks = (told, linking(1, 1000.0, 0.02), *(RankView(r, 0.0, capacity=CAPACITY) for r in (2, 3)))
+    held = (Piece(10 + r, f"/volumes/g/{r}", r, 500.0, 800.0, held="pinned by others") for r in (0, 1))
+    pieces = (Piece(1, "/a", 0, 500.0, 800.0), Piece(2, f"{volumes}/b", 1, 500.0, 800.0), *held)
+    moved = looks_at_links(8, lambda _: (ranks, pieces))
+    assert bool(moved.keys() & {1, 2}) is moves
 
 
 def test_parts_of_what_links_are_made_in_stay_on_other_ranks_too() -> None:
@@ -1084,7 +1209,9 @@ def test_parts_of_what_links_are_made_in_stay_on_other_ranks_too() -> None:
 def test_a_link_now_and_then_on_a_rank_that_does_next_to_nothing_hinders_nobody() -> None:
     parts = [Piece(9, "/of", 0, 0.0, 10.0, parts=5), Piece(10, "/of/a", 0, 8.0, 10.0, 9)]
     assert Links().seen([RankView(0, 8.0, links=0.025)], parts, 0.0) == Links()
-    assert Links().seen([RankView(0, 80.0, links=0.025)], parts, 0.0) == Links({0: 0.0}, {9: 0.0})
+    assert Links().seen([RankView(0, 80.0, links=0.025)], parts, 0.0) == Links(
+        {0: 0.0}, {9: 0.0}, {(0, 9): 0.0}
+    )
 
 
 def test_what_has_little_where_links_are_made_is_held_there_only() -> None:

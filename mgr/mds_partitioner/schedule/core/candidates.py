@@ -35,7 +35,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     parted = state.split - _rests(look) if left else state.split
     # A pin would end that; it is another piece soon; it goes with others only; it is moving.
     away = {*parted, *state.placed, *state.apart, *look.together, *going}
-    linked, loads, full, asked = look.linked, look.loads, look.full, look.asked.by_ino
+    linked, kept, loads, full, asked = look.linked, look.kept, look.loads, look.full, look.asked.by_ino
     room = loads.keys() - look.busy - look.doubted
     fixed = state.split | linked
     found = []
@@ -43,8 +43,8 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
         ino, rank, pin = piece.ino, piece.rank, piece.pin
         if piece.held or rank is None or ino in away:
             continue
-        if piece.within and ino in linked:
-            continue  # its files may have links in other parts
+        if ino in kept:
+            continue  # its files may have links in others
         if pin == NO_PIN and pins_left <= 0:
             continue
         if pin != rank and pin in loads and not look.view.advised:

@@ -114,8 +114,8 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     known = {past.move.ino for past in look.state.past}
     budgets = look.budgets
     room = max(0, min(budgets.moves(), budgets.pins_of_the_new(), budgets.unhurried_today()))
-    away = look.together.keys() | look.state.split
-    single = [p for p in look.view.pieces if p.ino not in away and not (p.within and p.ino in look.linked)]
+    away = look.together.keys() | look.state.split | look.kept
+    single = [p for p in look.view.pieces if p.ino not in away]
     found = placed(single, known, look.loads, look.capacity)[:room]
     empty = [m for m in found if m.inodes <= EMPTY]
     others = sorted((m for m in found if m.inodes > EMPTY), key=lambda m: m.inodes)
@@ -230,7 +230,8 @@ def _said(
     if not look.pieces:
         return "no directory is known that could be moved"
     if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
-        return f"rank {stuck[0]} has too much: what hard links may be made in is not divided"
+        why = "what hard links may be made in is not divided, nor parted from what they may lead to"
+        return f"rank {stuck[0]} has too much: {why}"
     if stuck and stuck[0] not in apart.crowded(look):
         return f"rank {stuck[0]} has more than its share, but is far from full: nothing on it is taken apart"
     if stuck:

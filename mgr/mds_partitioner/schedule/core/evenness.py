@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ...engine.inside import CROWD, LEAST_RATE
+from ...engine.inside import LEAST_RATE
 from .demand import HELD
 from .load import pressures, utilisations
 from .look import Look
@@ -61,9 +61,11 @@ def _times(look: Look) -> float:
 
 
 def waited(look: Look, rank: int) -> bool:
-    """Have many requests waited there for so long, though it may not be full?"""
-    crowd = (r for r in look.view.ranks if r.rank == rank and r.inside >= CROWD)
-    return look.state.held * look.state.dt >= LONG and any(r.requests >= LEAST_RATE for r in crowd)
+    """Have many requests waited there for so long, though it may not be full, while it was uneven?"""
+    state, since = look.state, look.state.crowded.get(rank, math.inf)
+    if state.held * state.dt < LONG or look.view.now - since < LONG:
+        return False
+    return any(r.rank == rank and r.requests >= LEAST_RATE for r in look.view.ranks)
 
 
 def beyond(look: Look) -> bool:

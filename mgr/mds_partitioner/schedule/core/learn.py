@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...engine.inside import CROWD
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
@@ -23,6 +24,8 @@ from .view import Piece, RankView, View
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
 REPORTED = 1.5  # looks, in which each rank has told what it serves since
+MISSING = 2.5  # times what is usual between two looks: some were not taken, or they are rarer from now on
+RARER = 1.5  # times that, at most, is what is usual after one such
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was; and after it woke
 
 
@@ -30,7 +33,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        return replace(state, at=view.now, rates=there, before={}, waited=view.now)
+        return replace(state, at=view.now, rates=there, before={}, crowded={}, waited=view.now)
     awaited = {past.move.ino for past in state.past if past.under_way or past.settled < 0.0}
     where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
@@ -72,6 +75,7 @@ class _Lesson:
             state,
             at=view.now,
             dt=self.dt,
+            pace=max(FIRST, min(self.dt, RARER * state.pace)),
             past=_settled(self.past, view, self.demand, self.stale),
             demand=self.demand,
             told=self._told_at(),
@@ -82,6 +86,7 @@ class _Lesson:
             capacity=self._capacities(),
             latency={r.rank: _latency(r, state, self.stale) for r in view.ranks},
             grown=_grown(view, state, self.demand, self.stale),
+            crowded=self._crowded(),
             began=state.began if state.began >= 0.0 else view.now,
             calm=self._calm(),
             calms=state.calms if self.restless or view.again else (*state.calms, self.requests)[-KEPT:],
@@ -215,6 +220,14 @@ class _Lesson:
         jumps = jumped(self.wakes, self.view.now, self.requests)
         served = {r.rank: r.requests - self.rest[r.rank] + own[r.rank] for r in self.view.ranks}
         return {r: _scale(r, self.state, expected[r], served[r], self.stale, jumps) for r in served}
+
+    def _crowded(self) -> dict[int, float]:
+        """A single report of many may be of a stall of a second; how it was while no look was taken is not
+        known."""
+        usual, now = self.state.pace, self.view.now
+        missing = self.dt > MISSING * usual
+        began, before = (now, {}) if missing else (now - min(self.dt, usual), self.state.crowded)
+        return {r.rank: before.get(r.rank, began) for r in self.view.ranks if r.inside >= CROWD}
 
     def _capacities(self) -> dict[int, float]:
         able, known = capacities(self.view.ranks), self.state.capacity

@@ -67,9 +67,8 @@ def _asleep(look: Look) -> list[Piece]:
     """Pieces that nobody uses and that may be moved; those under way where they will be. MDSs export nothing
     that is empty: it would be pinned for nothing, and counted where it stays."""
     state, bound = look.state, look.expected.bound
-    away = state.split | state.apart | state.placed | look.together.keys()
-    fixed = away | {p.ino for p in look.view.pieces if p.within and p.ino in look.linked}
-    may = (p for p in look.view.pieces if p.rank is not None and not p.held and p.ino not in fixed)
+    away = state.split | state.apart | state.placed | look.together.keys() | look.kept
+    may = (p for p in look.view.pieces if p.rank is not None and not p.held and p.ino not in away)
     little = ASLEEP * look.asked.share
     idle = (p for p in may if p.inodes > EMPTY and state.demand[p.ino].mean <= little)
     return [p._replace(rank=bound[p.ino].target) if p.ino in bound else p for p in idle]

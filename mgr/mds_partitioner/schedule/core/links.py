@@ -6,22 +6,28 @@ for a moment; and as long as it is new, nor does the data pool say where it is. 
 link then takes it for damaged (MDCache.cc, open_remote_dentry_finish): MDS_DAMAGE, "backtrace". Tried on
 20.2.4: within seconds after forty parts of a directory were moved in which clients made snapshots by links.
 
-Which directory the links are made in is not told, only on which rank.
+Which directory the links are made in is not told, only on which rank. Directories right below the root may be
+linked with each other as well; who then reads by a link asks something of the file's directory alone. A rank
+is told of links to its files that another makes (MMDSPeerRequest, OP_LINKPREP). MDSs refuse a link from one
+subvolume to another, or to what is in none (Server.cc, handle_client_link: EXDEV).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from .together import enclosing
 from .view import Piece, RankView
 
 MANY = 0.02  # of a rank's requests
-LEAST = 1.0  # links/s: with less a rank that does next to nothing would count
+LEAST = 1.0  # links/s, or what tells of them: with less a rank that does next to nothing would count
 MUCH = 0.1  # of the rank's requests: what has so much may be what they are made in
 LASTS = 600.0  # s: those who make snapshots by links also read and delete for a while
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,31 +36,67 @@ class Links:
 
     :ivar on: by rank
     :ivar of: by inode number of what has much there, and is no part of anything
+    :ivar used: directories right below the root, by rank and inode number, that were used while that rank was
+        one of ``on``, or was told of requests by one that made links
     """
 
     on: Mapping[int, float] = field(default_factory=dict)
     of: Mapping[int, float] = field(default_factory=dict)
+    used: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
-    def seen(self, ranks: Iterable[RankView], pieces: Sequence[Piece], now: float) -> Links:
+    def seen(self, ranks: Sequence[RankView], pieces: Sequence[Piece], now: float) -> Links:
         """After a look."""
         many = {r.rank: r.requests for r in ranks if r.links >= MANY and r.links * r.requests >= LEAST}
-        asked, root = defaultdict[tuple[int, int], float](float), roots(pieces) if many else {}
-        for piece in pieces if many else ():
-            if piece.rank in many:
+        on = _lately(self.on, many, now)
+        ends = on.keys() | {r.rank for r in ranks if many and r.peers >= LEAST}
+        asked, root = defaultdict[tuple[int, int], float](float), roots(pieces) if ends else {}
+        for piece in pieces if ends else ():
+            if piece.rank in ends:
                 asked[piece.rank, root[piece.ino]] += piece.requests
-        much = {ino for (rank, ino), requests in asked.items() if requests >= MUCH * many[rank]}
-        return Links(_lately(self.on, many, now), _lately(self.of, much, now))
+        much = {at[1] for at, requests in asked.items() if at[0] in many and requests >= MUCH * many[at[0]]}
+        top = {piece.ino for piece in pieces if _top(piece)} if ends else set()
+        used = (at for at, requests in asked.items() if at[1] in top and requests >= LEAST)
+        return Links(on, _lately(self.of, much, now), _lately(self.used, used, now))
 
     def held(self, pieces: Sequence[Piece]) -> frozenset[int]:
         """Inode numbers of what is not divided, or stays as a part where it is: all of what has much there,
-        on whatever rank, and what is on that rank."""
+        on whatever rank, and what is on that rank; and what may be linked with that from right below the
+        root."""
         if not self.on and not self.of:
             return frozenset()
-        root = roots(pieces)
-        return frozenset(p.ino for p in pieces if p.rank in self.on or root[p.ino] in self.of)
+        root, ends = roots(pieces), self._ends(pieces)
+        tops = {ino for _, ino in ends}
+
+        def stays(piece: Piece) -> bool:
+            of = root[piece.ino]
+            return piece.rank in self.on or of in self.of or piece.ino in tops or (piece.rank, of) in ends
+
+        return frozenset(piece.ino for piece in pieces if stays(piece))
+
+    def kept(self, pieces: Sequence[Piece], held: Collection[int]) -> frozenset[int]:
+        """Of what is held, what is not moved as a whole either, as others may have links of its files: parts,
+        and what is right below the root, if two of these were used.
+
+        :param held: inode numbers, as of ``held``
+        """
+        several = bool(held and self._ends(pieces))
+        return frozenset(p.ino for p in pieces if p.ino in held and (p.within or (several and _top(p))))
+
+    def _ends(self, pieces: Sequence[Piece]) -> set[tuple[int, int]]:
+        """Of ``used``, if two of them or more are still there and links are made of one: what these may be
+        from and to."""
+        there = {piece.ino for piece in pieces} if self.used else set()
+        found = {(rank, ino) for rank, ino in self.used if ino in there}
+        several = len({ino for _, ino in found}) > 1
+        return found if several and any(rank in self.on for rank, _ in found) else set()
 
 
-def _lately(before: Mapping[int, float], seen: Iterable[int], now: float) -> dict[int, float]:
+def _top(piece: Piece) -> bool:
+    """Is it right below the root?"""
+    return piece.path.count("/") == 1
+
+
+def _lately(before: Mapping[T, float], seen: Iterable[T], now: float) -> dict[T, float]:
     return {key: at for key, at in before.items() if now - at <= LASTS} | dict.fromkeys(seen, now)
 
 

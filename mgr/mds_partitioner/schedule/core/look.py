@@ -96,6 +96,11 @@ class Look:
         return members(self.state.wholes, self.pieces, self.state.placed, ranks)
 
     @cached_property
+    def kept(self) -> frozenset[int]:
+        """Inode numbers of what is not moved for the sake of hard links."""
+        return self.state.linked.kept(self.view.pieces, self.linked)
+
+    @cached_property
     def busy(self) -> frozenset[int]:
         """Ranks that serve as much as they can, or nearly do."""
         return busy(self.view.ranks, self.capacity)

@@ -121,6 +121,7 @@ class State:
 
     :ivar at: when it was last measured, steady clock, s; -1: never
     :ivar dt: s between the last two times
+    :ivar pace: s between two looks as a rule, as far as it is known
     :ivar demand: by inode number
     :ivar rest: by rank: req/s that are no piece's
     :ivar told: by inode number, when its rank told its popularity last, steady clock, s
@@ -136,6 +137,7 @@ class State:
         what it was taken out of (0: nothing)
     :ivar elastic: by inode number: elasticity of what was moved (elastic.py)
     :ivar untold: by inode number: req/s before its move, of what has not taught that yet
+    :ivar crowded: by rank where many requests are inside: since when, at each look, steady clock, s
     :ivar held: looks for which a rank has been above its share
     :ivar hot: the rank that has most of all, while it is full, and for how many looks
     :ivar even: at the last look each rank had its share, by what it can do itself, and none crawled
@@ -161,6 +163,7 @@ class State:
 
     at: float = -1.0
     dt: float = FIRST
+    pace: float = FIRST
     demand: Mapping[int, Demand] = field(default_factory=dict)
     told: Mapping[int, float] = field(default_factory=dict)
     before: Mapping[int, Served] = field(default_factory=dict)
@@ -174,6 +177,7 @@ class State:
     grown: Mapping[tuple[int, int], float] = field(default_factory=dict)
     elastic: Mapping[int, float] = field(default_factory=dict)
     untold: Mapping[int, float] = field(default_factory=dict)
+    crowded: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
     hot: tuple[int, int] = NOBODY
     even: bool = False
