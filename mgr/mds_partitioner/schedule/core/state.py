@@ -13,6 +13,7 @@ from ...engine.urgency import SMOOTHNESS
 from .demand import Demand
 from .links import Links
 from .sleepers import Wake
+from .spells import Spell
 from .together import Whole
 from .toll import Toll
 from .turns import Served
@@ -156,6 +157,7 @@ class State:
     :ivar waited: when it waited last, steady clock, s; -1: never
     :ivar peak: req/s that a rank had, on the mean, at its most of late
     :ivar linked: where hard links were made lately (links.py)
+    :ivar spells: of the last hour: when what filled a rank began, and for how long it went on (spells.py)
     :ivar quiet: s for which little has been asked of what was taken apart, by inode number (reunite.py)
     """
 
@@ -191,6 +193,7 @@ class State:
     toll: Toll = field(default_factory=Toll)
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
+    spells: tuple[Spell, ...] = ()
     quiet: Mapping[int, float] = field(default_factory=dict)
     waited: float = -1.0
     peak: float = 0.0
