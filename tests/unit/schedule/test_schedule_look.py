@@ -17,7 +17,7 @@ from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
-ONCE = ("pieces", "linked", "full", "crawling", "capacity", "band")
+ONCE = ("pieces", "linked", "full", "crawling", "capacity", "band", "brief")
 
 
 def turning() -> None:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What becomes one again: within the budgets, and with nothing left behind."""
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from mds_partitioner.schedule.core.budgets import Pace
 from mds_partitioner.schedule.core.demand import Demand
-from mds_partitioner.schedule.core.reunite import Reunion, quiet
+from mds_partitioner.schedule.core.reunite import QUIET, Reunion, due, highest, quiet
+from mds_partitioner.schedule.core.state import Quiet
 from mds_partitioner.schedule.core.view import Piece
 
 HOME, AWAY = 0, 1
@@ -78,5 +81,42 @@ def test_it_is_whole_only_when_nobody_else_has_pinned_a_part() -> None:
 def test_nights_do_not_count_though_somebody_is_about(share: float, passes: bool) -> None:
     """A client that does next to nothing, or the module's own questions."""
     piece = Piece(1, "/s", HOME, 0.2, 10.0)
-    found = quiet({1: 60.0}, {1}, [piece], {1: Demand(0.2)}, (), share, 1000.0, 5.0)
-    assert found == {1: 65.0 if passes else 60.0}
+    found = quiet({1: Quiet(60.0)}, {1}, [piece], {1: Demand(0.2)}, (), share, 1000.0, 5.0)
+    assert found == {1: Quiet(65.0 if passes else 60.0)}
+
+
+def days(busy: Callable[[int], bool], most: int = 3) -> float:
+    """When it is due, in days with 17 hours of work each, if it is used in these minutes of a day."""
+    before, peak = dict[int, Quiet](), 0.0
+    for minute in range(most * 1440):
+        used = busy(minute % 1440)
+        share = 250.0 if used else 5.0 if minute % 1440 < 420 else 200.0
+        peak, own = highest(peak, share, 60.0), 1000.0 if used else 1.0
+        piece = Piece(1, "/s", HOME, own, 10.0)
+        before = quiet(before, {1}, [piece], {1: Demand(own)}, (), share, peak, 60.0)
+        if due(before):
+            return minute / 1440.0
+    return math.inf
+
+
+@pytest.mark.parametrize(
+    ("busy", "over"),
+    [
+        (lambda minute: False, True),
+        (lambda minute: 120 <= minute < 122, True),
+        (lambda minute: minute in (120, 600, 601), True),
+        (lambda minute: 120 <= minute < 130, False),
+        (lambda minute: minute % 60 < 3, False),
+    ],
+)
+def test_a_walk_of_two_minutes_a_night_keeps_no_pins(busy: Callable[[int], bool], over: bool) -> None:
+    """What is used for longer, or time and again, is in use."""
+    assert (days(busy) < 3.0) == over
+
+
+def test_what_is_used_just_now_is_not_due() -> None:
+    over, piece = {1: Quiet(QUIET)}, Piece(1, "/s", HOME, 1000.0, 10.0)
+    used = quiet(over, {1}, [piece], {1: Demand(1000.0)}, (), 300.0, 300.0, 5.0)
+    assert due(over) == {1} and used[1].passed == QUIET and not due(used)
+    calm = [piece._replace(requests=1.0)]
+    assert due(quiet(used, {1}, calm, {1: Demand(1.0)}, (), 300.0, 300.0, 5.0)) == {1}

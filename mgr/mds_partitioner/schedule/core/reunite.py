@@ -15,7 +15,7 @@ from ...model import NO_PIN
 from .budgets import Pace
 from .demand import Demand
 from .sleepers import EMPTY
-from .state import Past, State
+from .state import Past, Quiet, State
 from .together import families
 from .view import Move, Piece
 
@@ -23,10 +23,12 @@ LITTLE = 0.25  # of a rank's share: with so much, all of it can be moved as a wh
 QUIET = 86_400.0  # s in which clients were at work elsewhere: what is used by day keeps its ranks by night
 DAY = 0.1  # of what a rank had at its most of late: with less, clients are at rest, and somebody is about
 STANDS_FOR = 60.0  # s, at most, that a look tells of
+BURST = 300.0  # s of use that end no day: what walks all trees by night needs no parts of them
+AGAIN = 0.01  # of the time it may be used so: as much of that is forgotten while it is not
 
 
 def quiet(
-    before: Mapping[int, float],
+    before: Mapping[int, Quiet],
     split: Collection[int],
     pieces: Sequence[Piece],
     demand: Mapping[int, Demand],
@@ -34,11 +36,12 @@ def quiet(
     share: float,
     peak: float,
     dt: float,
-) -> dict[int, float]:
-    """s for which little has been asked of each that was taken apart, and no part was given away; by inode
+) -> dict[int, Quiet]:
+    """For how long little has been asked of each that was taken apart, and no part was given away; by inode
     number.
 
-    No time passes while no client is at work, and while all but what goes on in it by night is asleep.
+    No time passes while no client is at work, and while all but what goes on in it by night is asleep; nor
+    while it is used for a moment.
 
     :param share: req/s that a rank has, on the mean; peak: the most that this was of late
     :param dt: s since the look before
@@ -46,16 +49,20 @@ def quiet(
     if not split:
         return {}
     below, last = families(pieces), {p.move.ino: p for p in past}
-    found = {}
+    found, span = dict[int, Quiet](), min(dt, STANDS_FOR)
     for piece in pieces:
         if piece.ino not in split or _given_away(piece, below[piece.ino], last):
             continue
         everything = (piece, *below[piece.ino])
         # The long mean is late when all load falls, and a look by itself may be noise.
         asked = min(sum(demand[p.ino].mean for p in everything), sum(p.requests for p in everything))
+        known = before.get(piece.ino, Quiet())
         if asked <= LITTLE * peak:
             passes = share >= DAY * peak > 0.0 and asked <= LITTLE * share and not piece.strangers
-            found[piece.ino] = before.get(piece.ino, 0.0) + (min(dt, STANDS_FOR) if passes else 0.0)
+            passed = known.passed + (span if passes else 0.0)
+            found[piece.ino] = Quiet(passed, max(0.0, known.used - AGAIN * span))
+        elif piece.ino in before and known.used + span <= BURST:
+            found[piece.ino] = Quiet(known.passed, known.used + span, now=True)
     return found
 
 
@@ -70,9 +77,9 @@ def highest(before: float, share: float, dt: float) -> float:
     return max(share, before * math.pow(0.5, dt / QUIET))
 
 
-def due(quiet_for: Mapping[int, float]) -> frozenset[int]:
-    """Inode numbers of what was little used for so long."""
-    return frozenset(ino for ino, passed in quiet_for.items() if passed >= QUIET)
+def due(quiet_for: Mapping[int, Quiet]) -> frozenset[int]:
+    """Inode numbers of what was little used for so long, and is not just now."""
+    return frozenset(ino for ino, of in quiet_for.items() if of.passed >= QUIET and not of.now)
 
 
 def joined(state: State, inos: Collection[int]) -> State:

@@ -7,12 +7,13 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...engine.urgency import SMOOTHNESS
 from .demand import Demand
 from .links import Links
 from .sleepers import Wake
+from .spells import Spell
 from .together import Whole
 from .toll import Toll
 from .turns import Served
@@ -115,6 +116,19 @@ class Crowd:
     times: float = math.inf
 
 
+class Quiet(NamedTuple):
+    """Of what was taken apart, s (reunite.py).
+
+    :ivar passed: for which little has been asked of it
+    :ivar used: for which more was, as far as that is not forgotten
+    :ivar now: more is, just now
+    """
+
+    passed: float = 0.0
+    used: float = 0.0
+    now: bool = False
+
+
 @dataclass(frozen=True)
 class State:
     """What was learned so far.
@@ -158,7 +172,8 @@ class State:
     :ivar waited: when it waited last, steady clock, s; -1: never
     :ivar peak: req/s that a rank had, on the mean, at its most of late
     :ivar linked: where hard links were made lately (links.py)
-    :ivar quiet: s for which little has been asked of what was taken apart, by inode number (reunite.py)
+    :ivar spells: of the last hour: when what filled a rank began, and for how long it went on (spells.py)
+    :ivar quiet: for how long little has been asked of what was taken apart, by inode number (reunite.py)
     """
 
     at: float = -1.0
@@ -195,7 +210,8 @@ class State:
     toll: Toll = field(default_factory=Toll)
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
-    quiet: Mapping[int, float] = field(default_factory=dict)
+    spells: tuple[Spell, ...] = ()
+    quiet: Mapping[int, Quiet] = field(default_factory=dict)
     waited: float = -1.0
     peak: float = 0.0
     linked: Links = field(default_factory=Links)
