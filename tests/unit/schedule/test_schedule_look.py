@@ -17,7 +17,7 @@ from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
-ONCE = ("pieces", "linked", "full", "crawling", "capacity", "band", "brief")
+ONCE = ("pieces", "linked", "full", "crawling", "capacity", "band")
 
 
 def turning() -> None:

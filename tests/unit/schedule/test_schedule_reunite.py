@@ -119,4 +119,18 @@ def test_what_is_used_just_now_is_not_due() -> None:
     used = quiet(over, {1}, [piece], {1: Demand(1000.0)}, (), 300.0, 300.0, 5.0)
     assert due(over) == {1} and used[1].passed == QUIET and not due(used)
     calm = [piece._replace(requests=1.0)]
-    assert due(quiet(used, {1}, calm, {1: Demand(1.0)}, (), 300.0, 300.0, 5.0)) == {1}
+    for _ in range(30):  # a pause of half an hour among those who come back
+        used = quiet(used, {1}, calm, {1: Demand(1.0)}, (), 300.0, 300.0, 60.0)
+    assert not due(used)
+    for _ in range(10):
+        used = quiet(used, {1}, calm, {1: Demand(1.0)}, (), 300.0, 300.0, 60.0)
+    assert due(used) == {1}
+
+
+def test_what_is_used_for_half_a_minute_each_hour_keeps_its_ranks() -> None:
+    before = {1: Quiet()}
+    for second in range(0, 3 * 86_400, 30):
+        own = 1000.0 if second % 3600 == 0 else 1.0
+        piece = Piece(1, "/s", HOME, own, 10.0)
+        before = quiet(before, {1}, [piece], {1: Demand(own)}, (), 300.0, 300.0, 30.0) or {1: Quiet()}
+        assert not due(before)

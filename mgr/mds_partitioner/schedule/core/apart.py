@@ -15,13 +15,12 @@ from statistics import fmean
 from ...model import NO_PIN
 from .choose import Budget, Candidate
 from .evenness import waited
-from .look import ARRIVES, Look
+from .look import Look
 from .state import FRESH, State
 from .together import Whole
 from .view import OURS_BELOW, UNREAD, Move
 
 SLOW = 0.5  # of what ranks can do on the mean
-TAKES = 3.0 * ARRIVES  # s: it goes to the highest rank, its parts come to be known, and go to theirs
 
 
 def at_once(look: Look) -> tuple[tuple[int, ...], str]:
@@ -73,8 +72,7 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     """
     if look.budgets.spent():
         return ()
-    divisible = (c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.key not in look.linked)
-    parts = [c for c in divisible if _pays(look, c)]
+    parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.key not in look.linked]
     large = tuple(c.key for c in parts if c.rank in crowded(look) and c.load > _most_that_fits(look))
     if large:
         return large
@@ -88,12 +86,6 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
         if own:
             found.append(max(own, key=lambda c: (c.load, -c.key)).key)
     return tuple(found)
-
-
-def _pays(look: Look, c: Candidate) -> bool:
-    """Does it go on for long enough? All of it moves twice."""
-    gain = min(c.load, look.loads[c.rank] - look.shares[c.rank])
-    return c.rank not in look.brief or look.pays(gain, 2.0 * c.inodes, c.rank, TAKES)
 
 
 def crowded(look: Look) -> frozenset[int]:

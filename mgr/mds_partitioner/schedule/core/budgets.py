@@ -118,10 +118,6 @@ class Budgets:
         at_once = max(self.inodes(), self.limits.inodes * PART - coming)
         return min(at_once, self.limits.hourly * LEFT - self._begun)
 
-    def of_the_brief(self) -> float:
-        """Inodes that may be begun for what is likely to end soon: half of an hour's are left to others."""
-        return self.limits.hourly * LEFT - self._begun
-
     def pins_of_the_new(self) -> int:
         """Of these, that may be pinned: half of all pins are left to what is used."""
         return int(self.limits.pins * LEFT) - self.view.pins - self.placed

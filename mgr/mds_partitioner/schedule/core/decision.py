@@ -173,7 +173,7 @@ def _balance(look: Look) -> tuple[State, Decision]:
     state, decision = _act(look)
     if decision.something or state.awaited or beyond(look):
         return state, decision
-    return replace(state, acting=False), decision  # a rank is idle, and nothing fits there, or it passes
+    return replace(state, acting=False), decision  # a rank is idle, and nothing fits there
 
 
 def _act(look: Look) -> tuple[State, Decision]:
@@ -229,8 +229,6 @@ def _said(
         return look.budgets.spent()
     if not look.pieces:
         return "no directory is known that could be moved"
-    if stuck and stuck[0] in look.brief:
-        return f"rank {stuck[0]} has too much, but what fills it is likely to end before a move would pay"
     if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
         why = "what hard links may be made in is not divided, nor parted from what they may lead to"
         return f"rank {stuck[0]} has too much: {why}"

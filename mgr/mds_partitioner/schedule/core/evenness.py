@@ -69,8 +69,8 @@ def waited(look: Look, rank: int) -> bool:
 
 
 def beyond(look: Look) -> bool:
-    """Has a rank more than noise makes of its share, and not only for a moment?"""
-    return any(part > 1.0 + look.band for rank, part in _relative(look).items() if rank not in look.brief)
+    """Has a rank more than noise makes of its share?"""
+    return max(_relative(look).values()) > 1.0 + look.band
 
 
 def doubtful(look: Look) -> int | None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...engine.inside import CROWD
-from . import spells
 from .demand import HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
@@ -34,9 +33,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        over = tuple(s for s in state.spells if s.last < state.at)  # when the others end is not seen
-        blind = replace(state, at=view.now, rates=there, before={}, crowded={}, waited=view.now)
-        return replace(blind, spells=over)
+        return replace(state, at=view.now, rates=there, before={}, crowded={}, waited=view.now)
     awaited = {past.move.ino for past in state.past if past.under_way or past.settled < 0.0}
     where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
@@ -61,7 +58,7 @@ class _Lesson:
     :ivar past: with how far each got
     :ivar moving: something is under way
     :ivar stale: the ranks that it moves from or to
-    :ivar memory: s for which it is remembered what woke, and what filled a rank
+    :ivar memory: s for which it is remembered what woke
     """
 
     state: State
@@ -96,7 +93,6 @@ class _Lesson:
             toll=self.toll,
             asleep=self.sleep[0],
             wakes=self.wakes,
-            spells=spells.seen(state.spells, view, state.at, self.dt, self.memory),
             stay={parent: part for parent, part in self.stay.items() if parent in state.split},
             before=self._before(),
             quiet=quiet(

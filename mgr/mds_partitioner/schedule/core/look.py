@@ -16,7 +16,6 @@ from .demand import HELD
 from .expectation import Asked, Expectation
 from .load import EMPTY, busy, capacities, crawls, levelled, served, shares
 from .noise import band
-from .spells import brief
 from .state import KEPT, Limits, Past, State
 from .together import members
 from .view import Move, Piece, RankView, View
@@ -25,8 +24,6 @@ SETTLES = 2.0  # looks, after which what moved is in none of a rank's reports
 LATE = 30.0  # s: noise that comes and goes does not count
 SOON = 6  # looks, within which it is known what a full rank can do, unless it exports all the time
 LEAST = 4  # looks: one more than teach that a rank has become slower
-ARRIVES = 10.0  # s, from when a move is ordered until it brings something
-EXPORTED = 4500.0  # inodes/s
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
 
 
@@ -44,7 +41,6 @@ class Look:
     :ivar band: how far above its share a rank may be, in parts of it
     :ivar asked: what pieces are asked for where they are
     :ivar expected: what will be asked for when all that is under way has arrived
-    :ivar brief: by rank that is full of what is likely to end soon: s for which that goes on
     :ivar placed: new directories that got a rank in it
     """
 
@@ -59,7 +55,6 @@ class Look:
     band: float
     asked: Asked
     expected: Expectation
-    brief: Mapping[int, float]
     placed: int = 0
 
     @classmethod
@@ -80,7 +75,6 @@ class Look:
             band=band([row for row in rows if row]),
             asked=asked,
             expected=Expectation(asked, limits, state.past, state.scattered, state.apart),
-            brief=brief(state.spells, view, state.at, limits.horizon),
         )
 
     def then(self, state: State) -> Look:
@@ -153,17 +147,9 @@ class Look:
         """Requests that moving an inode costs."""
         return self.state.toll.or_else(self.limits.price)
 
-    def pays(self, gain: float, inodes: float, rank: int | None, takes: float = ARRIVES) -> bool:
-        """Do so many req/s bring more within the horizon, and as long as that rank is full, than moving the
-        inodes from there costs?
-
-        :param takes: s, until it brings something
-        """
-        left = None if rank is None else self.brief.get(rank)
-        if left is None:
-            return gain * self.limits.horizon >= inodes * self.price
-        horizon = min(self.limits.horizon, left - takes - inodes / EXPORTED)
-        return gain * horizon >= inodes * self.price and inodes <= self.budgets.of_the_brief()
+    def pays(self, gain: float, inodes: float) -> bool:
+        """Do so many req/s bring more within the horizon than moving the inodes costs?"""
+        return gain * self.limits.horizon >= inodes * self.price
 
     @cached_property
     def budgets(self) -> Budgets:

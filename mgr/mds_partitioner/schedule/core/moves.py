@@ -27,7 +27,7 @@ def chosen(
     # What does not pay would take the place of others, and keep from what else helps.
     urgent = {rank: _urgency(look, rank) for rank in look.capacity}
     pays = look.pays
-    worth = [c for c in may if pays(c.load * urgent.get(c.rank, 0.0), c.inodes, c.rank)]
+    worth = [c for c in may if pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
 
     def take(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
@@ -66,7 +66,7 @@ def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:
 def _pays(look: Look, choice: Choice) -> bool:
     """Clients of a rank that is not full gain little by its relief."""
     gain = choice.gain * _urgency(look, choice.source)
-    return look.pays(gain, look.pieces[choice.key].inodes, choice.source)
+    return look.pays(gain, look.pieces[choice.key].inodes)
 
 
 def _patient(look: Look, may: Sequence[Candidate]) -> set[int]:

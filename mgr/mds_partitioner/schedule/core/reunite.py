@@ -24,7 +24,7 @@ QUIET = 86_400.0  # s in which clients were at work elsewhere: what is used by d
 DAY = 0.1  # of what a rank had at its most of late: with less, clients are at rest, and somebody is about
 STANDS_FOR = 60.0  # s, at most, that a look tells of
 BURST = 300.0  # s of use that end no day: what walks all trees by night needs no parts of them
-AGAIN = 0.01  # of the time it may be used so: as much of that is forgotten while it is not
+AGAIN = 0.0025  # of the time it may be used so: as much of that is forgotten while it is not
 
 
 def quiet(
@@ -62,7 +62,7 @@ def quiet(
             passed = known.passed + (span if passes else 0.0)
             found[piece.ino] = Quiet(passed, max(0.0, known.used - AGAIN * span))
         elif piece.ino in before and known.used + span <= BURST:
-            found[piece.ino] = Quiet(known.passed, known.used + span, now=True)
+            found[piece.ino] = Quiet(known.passed, known.used + span)
     return found
 
 
@@ -78,8 +78,9 @@ def highest(before: float, share: float, dt: float) -> float:
 
 
 def due(quiet_for: Mapping[int, Quiet]) -> frozenset[int]:
-    """Inode numbers of what was little used for so long, and is not just now."""
-    return frozenset(ino for ino, of in quiet_for.items() if of.passed >= QUIET and not of.now)
+    """Inode numbers of what was little used for so long. Clients that come back do so by fits and starts:
+    after any use it is waited until that is forgotten."""
+    return frozenset(ino for ino, of in quiet_for.items() if of.passed >= QUIET and of.used <= 0.0)
 
 
 def joined(state: State, inos: Collection[int]) -> State:

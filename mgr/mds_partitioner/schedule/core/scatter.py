@@ -58,7 +58,7 @@ def _may(look: Look, piece: Piece) -> bool:
     if piece.parts != 0 and not (piece.files and along is not None):
         return False
     inodes = _inodes(look, piece)
-    pays = look.pays(look.expected.load(piece), inodes, piece.rank)
+    pays = look.pays(look.expected.load(piece), inodes)
     alone = not (look.state.awaited or look.expected.moved) and look.budgets.inodes() > 0.0
     if not pays or (inodes > look.limits.inodes and not alone):
         return False

@@ -13,7 +13,6 @@ from ...engine.urgency import SMOOTHNESS
 from .demand import Demand
 from .links import Links
 from .sleepers import Wake
-from .spells import Spell
 from .together import Whole
 from .toll import Toll
 from .turns import Served
@@ -121,12 +120,10 @@ class Quiet(NamedTuple):
 
     :ivar passed: for which little has been asked of it
     :ivar used: for which more was, as far as that is not forgotten
-    :ivar now: more is, just now
     """
 
     passed: float = 0.0
     used: float = 0.0
-    now: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,7 +169,6 @@ class State:
     :ivar waited: when it waited last, steady clock, s; -1: never
     :ivar peak: req/s that a rank had, on the mean, at its most of late
     :ivar linked: where hard links were made lately (links.py)
-    :ivar spells: of the last hour: when what filled a rank began, and for how long it went on (spells.py)
     :ivar quiet: for how long little has been asked of what was taken apart, by inode number (reunite.py)
     """
 
@@ -210,7 +206,6 @@ class State:
     toll: Toll = field(default_factory=Toll)
     asleep: frozenset[int] = frozenset()
     wakes: tuple[Wake, ...] = ()
-    spells: tuple[Spell, ...] = ()
     quiet: Mapping[int, Quiet] = field(default_factory=dict)
     waited: float = -1.0
     peak: float = 0.0
