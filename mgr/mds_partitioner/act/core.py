@@ -47,7 +47,7 @@ class Seen:
     :ivar arrived: the MDSs follow the value
     :ivar made: this manager has set the value and was told so
     :ivar in_doubt: in words, that a change of it was given up and may still be made
-    :ivar held: in words, an operator's own setting that places what is in it; asked before anything is done
+    :ivar held: in words, an operator's own setting that places what is in it; asked until the value is set
     :ivar barred: in words, why it must not be set, force or not
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
@@ -141,24 +141,16 @@ class StepCore:
             return self._begin(ranks, force)
         if record.state == UNDOING:
             return self.back(home)
-        return self._under_way(record, ranks, late, home) if record.state == INTENT else NOTHING
+        return self._under_way(record, ranks, force, late, home) if record.state == INTENT else NOTHING
 
     def _under_way(
-        self, record: Record, ranks: Collection[int], late: str | None, home: str | None
+        self, record: Record, ranks: Collection[int], force: bool, late: str | None, home: str | None
     ) -> Transition:
         step, seen = self._step, self._seen
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
         if not same(step, seen.value, step.value):
-            if seen.overtaken:  # before that was recorded; the later one goes back to it
-                return self._to(APPLIED, "set, and replaced by a later plan")
-            if seen.barred:
-                return self._to(SKIPPED, seen.barred)
-            if same(step, seen.value, record.old) and not seen.made:
-                if late is not None:  # it could not be set in time, and was decided on what was then
-                    return self._to(UNDONE, late)
-                return self._to_missing_rank(ranks) or Transition(write=step.value)
-            return self._to(SKIPPED, f"an operator changed it to {seen.value} while it was under way")
+            return self._astray(record, seen.value, ranks, force, late)
         if seen.arrived:
             return self._to(APPLIED)
         if not self.late:
@@ -166,6 +158,23 @@ class StepCore:
         if late is None:
             return self._to(APPLIED, f"set, but the MDSs have not moved it within {self._timeout:g} s")
         return Transition(Record(UNDOING, record.old, self._now, late), home or record.old)
+
+    def _astray(
+        self, record: Record, value: str, ranks: Collection[int], force: bool, late: str | None
+    ) -> Transition:
+        """It is under way, and another ``value`` is there."""
+        step, seen = self._step, self._seen
+        if seen.overtaken:  # before that was recorded; the later one goes back to it
+            return self._to(APPLIED, "set, and replaced by a later plan")
+        if seen.barred:
+            return self._to(SKIPPED, seen.barred)
+        if seen.made or not same(step, value, record.old):
+            return self._to(SKIPPED, f"an operator changed it to {value} while it was under way")
+        if seen.held and not force:
+            return self._to(SKIPPED, seen.held)
+        if late is not None:  # it could not be set in time, and was decided on what was then
+            return self._to(UNDONE, late)
+        return self._to_missing_rank(ranks) or Transition(write=step.value)
 
     @property
     def late(self) -> bool:

@@ -16,7 +16,7 @@ from ..clock import Now
 from ..errors import CephError, JournalError, PartitionerError, Unavailable, unexpected
 from ..model import FsState
 from ..options import Settings
-from ..plan.plan import FS_STEP, RANK_MASK, Step
+from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, RANK_MASK, Step
 from ..verify.guards import Hold, late_clients
 from ..workers import Workers
 from .changes import (
@@ -288,6 +288,9 @@ class Executor:
         if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
+        free = run.plan.force or what.write != step.value or self._distributes(run, i)
+        if isinstance(change, DirectoryChange) and not free:
+            change = replace(change, unless_held=True)  # he may be quicker still
         self._do(run, began, i, change, what, seen.value or "", now)
         if seen.in_doubt:
             raise Doubtful(seen.in_doubt)
@@ -328,7 +331,7 @@ class Executor:
             value,
             arrived=there or empty,
             made=i in memory.made,
-            held=self._held(run, i, change) if record is None else "",
+            held=self._held(run, i, change, value),
             barred=self._barred(run, i, change, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
@@ -359,17 +362,22 @@ class Executor:
 
         :raises CephError: it comes after the mask, and that is not set yet
         """
-        record = run.records.get(i)
-        to_be_set = record is None or (record.state == INTENT and value != run.plan.steps[i].value)
-        if run.heading() == ROLLING_BACK or not to_be_set or not isinstance(change, AutomateChange):
+        if not isinstance(change, AutomateChange) or not _to_be_set(run, i, value):
             return ""
         return _unmasked(run, change)
 
-    def _held(self, run: Run, i: int, change: Change) -> str:
-        """An operator may have set it since the plan was made, or where the MDSs do not show it yet."""
-        if not change.ephemeral() or self._distributed(run.plan.fscid).get(run.plan.steps[i].ino) == "1":
+    def _held(self, run: Run, i: int, change: Change, value: str) -> str:
+        """An operator may have set it since the plan was made, or where the MDSs do not show it yet; also
+        since the record was written, until the value is set."""
+        if not _to_be_set(run, i, value) or not change.ephemeral() or self._distributes(run, i):
             return ""
         return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
+
+    def _distributes(self, run: Run, i: int) -> bool:
+        """Is an ephemeral pin that is there this module's? None is where a step is to distribute."""
+        step = run.plan.steps[i]
+        begins = step.kind == DISTRIBUTED_STEP and step.value == "1"
+        return not begins and self._distributed(run.plan.fscid).get(step.ino) == "1"
 
     def _do(
         self, run: Run, began: Head, i: int, change: Change | None, what: Transition, was: str, now: Now
@@ -405,6 +413,13 @@ class Executor:
     def _check(self, run: Run, began: Head) -> None:
         if _overruled(run, began):
             raise Overruled
+
+
+def _to_be_set(run: Run, i: int, value: str) -> bool:
+    """Is a step's value not there yet, and to come? ``value``: what is there"""
+    record = run.records.get(i)
+    begins = record is None or (record.state == INTENT and value != run.plan.steps[i].value)
+    return begins and run.heading() != ROLLING_BACK
 
 
 def _stays_empty(run: Run, change: Change) -> bool:

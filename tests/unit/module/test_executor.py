@@ -139,6 +139,86 @@ def test_what_this_module_distributed_may_be_pinned() -> None:
     assert run.records[0].state == APPLIED
 
 
+def ephemeral(cluster: FakeCluster, kind: str) -> None:
+    """An operator sets one on a directory."""
+    at = cluster.directories[101]
+    at.distributed, at.random = ("1", False) if kind == "distributed" else ("0", True)
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("kind", ["distributed", "random"])
+def test_what_an_operator_distributed_after_its_record_was_written_is_not_pinned(
+    kind: str, force: bool, fails_over: bool
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {101: 2}), force=force), [])
+    manager.journal.head(run, state=RUNNING)
+    at = cluster.directories[101]
+    cluster.refused.add(at.path)
+    manager.tick(run)
+    assert (run.records[0].state, at.pin) == (INTENT, -1)
+    ephemeral(cluster, kind)
+    cluster.refused.clear()
+    if fails_over:
+        manager = Manager(cluster)
+        (run,) = manager.runs
+    until(manager, run, DONE)
+    assert (run.records[0].state, at.pin) == ((APPLIED, 2) if force else (SKIPPED, -1))
+    assert force or "ceph.dir.pin.distributed" in run.records[0].why
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("kind", ["distributed", "random"])
+def test_what_an_operator_distributes_while_the_record_is_written_is_not_pinned(
+    kind: str, force: bool
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {101: 2}), force=force), [])
+    manager.journal.head(run, state=RUNNING)
+
+    def meanwhile(event: str) -> None:
+        if event.startswith("put step"):
+            cluster.watch = lambda _: None
+            ephemeral(cluster, kind)
+
+    cluster.watch = meanwhile
+    until(manager, run, DONE)
+    pin = cluster.directories[101].pin
+    assert (run.records[0].state, pin) == ((APPLIED, 2) if force else (SKIPPED, -1))
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_an_operator_pins_at_random_after_the_record_was_written_is_not_distributed(
+    refused: bool,
+) -> None:
+    """The MDS refused it at first, or it is just about to be asked."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s1", 101, "1", "0")
+    run = manager.journal.create(replace(plan(cluster, {101: 0}), steps=(step,)), [])
+    manager.runs.append(run)
+    manager.journal.head(run, state=RUNNING)
+
+    def meanwhile(event: str) -> None:
+        if event.startswith("put step"):
+            cluster.watch = lambda _: None
+            ephemeral(cluster, "random")
+
+    if refused:
+        cluster.refused.add(step.target)
+        manager.tick(run)
+        assert run.records[0].state == INTENT
+        cluster.refused.clear()
+        ephemeral(cluster, "random")
+    else:
+        cluster.watch = meanwhile
+    until(manager, run, DONE)
+    assert (run.records[0].state, cluster.directories[101].distributed) == (SKIPPED, "0")
+
+
 @pytest.mark.parametrize(("random", "state"), [(True, SKIPPED), (False, APPLIED)])
 def test_what_an_operator_pinned_at_random_is_not_distributed(random: bool, state: str) -> None:
     cluster = FakeCluster()
