@@ -409,6 +409,8 @@ class Executor:
                 self._check(run, began)
                 raise
             run.memory.made.add(i)
+            if _overruled(run, began):  # the pause may be written already
+                self._journal.keep_made(run)
 
     def _check(self, run: Run, began: Head) -> None:
         if _overruled(run, began):

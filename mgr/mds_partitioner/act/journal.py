@@ -7,6 +7,9 @@ plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB
 plan/ID/done/NNNN     records that it began with, as it was merged from other plans; immutable, in parts
 plan/ID/head/M        the state, small and rewritten
 plan/ID/step/NNNNNN/M one record a step, written before the change and when the change has ended
+plan/ID/made/M        numbers of the steps under way whose change was confirmed, written at a pause or a stop:
+                      what is there in place of it later, an operator has set. Of all M; versions before
+                      0.9.2 do not read it
 
 An ID is used once, so nothing that an interrupted creation or removal left behind is ever read as a part
 of another plan. M is the manager's incarnation, and only the highest is read: what a manager writes that has
@@ -37,7 +40,7 @@ from ..errors import BadInput, Busy, JournalError
 from ..plan.plan import Plan
 from ..store import NewerFormat, Store, marked, unmarked
 from .core import interrupted
-from .run import ACTIVE, READY, Head, Record, Run
+from .run import ACTIVE, INTENT, PAUSED, READY, STOPPED, Head, Memory, Record, Run
 
 READY_HEAD = Head()
 BY_ITSELF = 60.0  # s after it was made, at most, in which the scheduler begins a plan
@@ -237,10 +240,31 @@ class Journal:
 
     def _store_head(self, run: Run, head: Head) -> None:
         mine = self._head_key(run)
+        if head.state in (PAUSED, STOPPED):
+            self._store_made(run)  # first: nobody looks at the steps any more from then on
         self._store.put(mine, json.dumps(vars(head)))
         first = self._first_of(run.plan.fscid)
         first.claims.pop(run.id, None)
         first.passed.extend(key for key in self._heads.pop(run.id, ()) if key < mine)
+
+    def keep_made(self, run: Run) -> None:
+        """What was confirmed since a pause or a stop was written; as ``replace_head`` writes."""
+        first = self._first_of(run.plan.fscid)
+        with run.memory.writing:
+            try:
+                self._come_first(first)
+                self._store_made(run)
+            except JournalError:
+                first.writes.append(partial(self._store_made, run))
+
+    def _store_made(self, run: Run) -> None:
+        memory = run.memory
+        under_way = {i for i, record in tuple(run.records.items()) if record.state == INTENT}
+        made = memory.made & under_way
+        if not made <= memory.told:
+            key = f"{ROOT}{run.id}/made/{self._me}"
+            self._store.put(key, json.dumps(sorted(made), separators=(",", ":")))
+            memory.told |= made
 
     def _head_key(self, run: Run) -> str:
         return f"{ROOT}{run.id}/head/{self._me}"
@@ -416,7 +440,8 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     begun_after = (head.started or 0.0) - plan.created
     if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE and begun_after < BY_ITSELF:
         head = replace(head, started=plan.created)  # 0.9.0 wrote when it was begun: see ``by_hand``
-    return Run(id_, plan, head, records)
+    made = {i for key, value in parts.items() if key.startswith("made/") for i in json.loads(value)}
+    return Run(id_, plan, head, records, Memory(made=made, told=frozenset(made)))
 
 
 def _name(id_: str, parts: Mapping[str, str]) -> str:

@@ -62,14 +62,15 @@ Made = tuple[Step, Record]
 
 @dataclass
 class Memory:
-    """What only this manager knows of a plan; the next one begins anew.
+    """What only this manager knows of a plan; the next one begins anew, but for what is ``told``.
 
     :ivar decided: when a plan of the scheduler's was decided, steady clock, s
     :ivar halted: an operator said stop or pause; nothing is begun any more, whether that is journaled or not
     :ivar hold: end of an operator's pause, steady clock, s
     :ivar untold: what an order to stop or hold makes of the head, and the mon has not taken yet
     :ivar recorded: steps whose record this manager has written
-    :ivar made: steps whose value this manager has set and was told so
+    :ivar made: steps whose value this manager, or one before it, has set and was told so
+    :ivar told: those of them that the mon knows
     :ivar asked: when it was asked last whether a step has arrived, steady clock, s
     :ivar loaded: when MDSs were made to read its directory last, likewise
     :ivar since: when a step was first seen in its state, steady clock, s
@@ -88,6 +89,7 @@ class Memory:
     untold: dict[str, Any] = field(default_factory=dict)
     recorded: set[int] = field(default_factory=set)
     made: set[int] = field(default_factory=set)
+    told: frozenset[int] = frozenset()
     asked: dict[int, float] = field(default_factory=dict)
     loaded: dict[int, float] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)

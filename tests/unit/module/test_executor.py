@@ -751,6 +751,88 @@ def test_an_operators_pause_ends_at_its_time_only() -> None:
     until(manager, run, DONE)
 
 
+def held(cluster: FakeCluster, manager: Manager, run: Run, by: str) -> None:
+    """A plan begins nothing more until it is told to, or its cluster is well."""
+    if by == "guard":
+        cluster.why = "rank 2 has failed"
+        manager.tick(run)
+    else:
+        manager.journal.interrupt(run, state=PAUSED if by == "pause" else STOPPED, by_operator=True)
+
+
+def goes_on(cluster: FakeCluster, fail_overs: int) -> Run:
+    """It does, by another manager, to its end."""
+    manager = [Manager(cluster) for _ in range(fail_overs)][-1]
+    (run,) = manager.runs
+    cluster.why = None
+    manager.journal.head(run, state=RUNNING, by_operator=False)
+    until(manager, run, DONE)
+    return run
+
+
+@pytest.mark.parametrize("fail_overs", [1, 2])
+@pytest.mark.parametrize("by", ["pause", "stop", "guard"])
+def test_what_an_operator_takes_back_while_nothing_is_done_stays_so_after_a_fail_over(
+    by: str, fail_overs: int
+) -> None:
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1, 101: 2})
+    cluster.refused.add(cluster.directories[101].path)
+    manager.tick(run)
+    assert {record.state for record in run.records.values()} == {INTENT}
+    held(cluster, manager, run, by)
+    cluster.directories[100].pin = -1
+    cluster.refused.clear()
+    cluster.lag = 1
+    run = goes_on(cluster, fail_overs)
+    assert [run.records[i].state for i in (0, 1)] == [SKIPPED, APPLIED], "what was not set is set"
+    assert (cluster.directories[100].pin, cluster.directories[101].pin) == (-1, 2)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_was_set_when_a_pause_was_written_already_is_known_after_a_fail_over_too(refused: bool) -> None:
+    """An MDS takes seconds to confirm a pin; ``refused``: the mon does not take it at first."""
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1})
+
+    def pause(event: str) -> None:
+        if event.startswith("pin"):
+            cluster.watch = lambda _: None
+            run.memory.halted = True
+            manager.journal.interrupt(run, state=PAUSED, by_operator=True)
+            cluster.store.fail = refused
+
+    cluster.watch = pause
+    manager.tick(run)
+    assert (run.head.state, cluster.directories[100].pin) == (PAUSED, 1)
+    cluster.store.fail = False
+    manager.journal.catch_up(1)
+    cluster.directories[100].pin = -1
+    run = goes_on(cluster, 1)
+    assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
+
+
+def test_each_pause_writes_what_is_new_alone() -> None:
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1, 101: 2})
+
+    def told(state: str) -> int:
+        before = cluster.events.count("put made")
+        manager.journal.interrupt(run, state=state, by_operator=True)
+        return cluster.events.count("put made") - before
+
+    assert told(PAUSED) == 0
+    manager.journal.head(run, state=RUNNING, by_operator=False)
+    manager.tick(run)
+    assert told(PAUSED) == 1
+    manager.journal.head(run, state=RUNNING, by_operator=False)
+    manager.tick(run)
+    assert told(STOPPED) == 0
+
+
 def test_a_plan_whose_pause_is_over_tells_what_it_waits_for() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
