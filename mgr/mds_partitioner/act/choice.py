@@ -23,6 +23,7 @@ from .run import (
     paused_by_guard,
     progress,
     steps_in_force,
+    taken_from,
 )
 
 NOTHING = {PIN_STEP: str(NO_PIN), MASK_STEP: NO_MASK, DISTRIBUTED_STEP: "0"}  # of what places a directory
@@ -185,6 +186,12 @@ def replaced_since(run: Run, step: Step, runs: Iterable[Run]) -> bool:
         if other.plan.fscid == run.plan.fscid and made_after(other, run)
         for i, record in tuple(other.records.items())
     )
+
+
+def taken_since(run: Run, step: Step, runs: Iterable[Run]) -> bool:
+    """Has an operator taken from a later plan of ours what a step of this one has set?"""
+    later_ones = (o for o in runs if o.plan.fscid == run.plan.fscid and made_after(o, run))
+    return any(step.about in taken_from(other) for other in later_ones)
 
 
 def _touched(run: Run) -> float:

@@ -30,6 +30,7 @@ from .run import (
     ROLLING_BACK,
     RUNNING,
     SKIPPED,
+    TAKEN,
     UNDOING,
     UNDONE,
     Head,
@@ -52,6 +53,8 @@ class Seen:
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
     :ivar overtaken: it had the planned value, and a later plan of ours has replaced that
+    :ivar taken: it has the planned value, but by an operator, since he took another one of a later plan away;
+        asked when it is to be undone
     """
 
     value: str | None
@@ -64,6 +67,7 @@ class Seen:
     shared: bool = False
     barred: str = ""
     overtaken: bool = False
+    taken: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,8 @@ class StepCore:
 
     1. a value is set only after a record that holds the value it replaces is durable;
     2. a value that is neither the planned one, nor the one that was replaced, nor the way back between them,
-       nor a later plan's, is an operator's and is never replaced;
+       nor a later plan's, is an operator's and is never replaced; nor is what he sets then, be it an older
+       plan's, unless a later one has found it as it is to be;
     3. "done" is recorded only of the planned value, "undone" only of the old value, as it was read back, or
        as a later plan has found it;
     4. no decision is taken while a change may still be made that was given up.
@@ -169,7 +174,7 @@ class StepCore:
         if seen.barred:
             return self._to(SKIPPED, seen.barred)
         if seen.made or not same(step, value, record.old):
-            return self._to(SKIPPED, f"an operator changed it to {value} while it was under way")
+            return self._changed(SKIPPED, "while it was under way")
         if seen.held and not force:
             return self._to(SKIPPED, seen.held)
         if late is not None:  # it could not be set in time, and was decided on what was then
@@ -213,11 +218,13 @@ class StepCore:
         if seen.value is None:
             return self._to(KEPT, seen.gone)
         if same(step, seen.value, record.old):
+            if step.ino and (record.state == APPLIED or (record.state == INTENT and seen.made)):
+                return self._changed(UNDONE, "before it was undone")  # be it what an older plan had set
             return self._to(UNDONE, "" if record.why == ON_ITS_WAY else record.why)
         if seen.shared:
             return self._to(KEPT, "the policy of 'balance on' needs it: 'balance off' puts it back")
         undoing = record.state == UNDOING
-        if same(step, seen.value, step.value):
+        if same(step, seen.value, step.value) and (undoing or not seen.taken):
             # MDSs that have begun to move it do not look at its pin again: it may arrive all the same.
             why = ON_ITS_WAY if record.state == INTENT else ""
             begun = Record(UNDOING, record.old, self._now, why)
@@ -227,7 +234,10 @@ class StepCore:
             home_for_good = seen.arrived and (not record.why or seen.waited >= SETTLED)
             go_on = home is None or home_for_good or self.late
             return Transition(write=record.old) if go_on else NOTHING
-        return self._to(KEPT, f"an operator changed it to {seen.value} since")
+        return self._changed(KEPT, "since")
+
+    def _changed(self, state: str, when: str) -> Transition:
+        return self._to(state, f"{TAKEN} {self._seen.value} {when}")
 
     def _to(self, state: str, why: str = "") -> Transition:
         old = self._record.old if self._record is not None else ""

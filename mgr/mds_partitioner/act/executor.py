@@ -30,7 +30,7 @@ from .changes import (
     Whereabouts,
     bind,
 )
-from .choice import later, replaced_since
+from .choice import later, replaced_since, taken_since
 from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same, shortened
 from .halts import Halts
 from .journal import Journal
@@ -321,7 +321,8 @@ class Executor:
         value = change.read()
         awaited = {INTENT: step.value, UNDOING: home}.get(record.state) if record else None
         waited = now.steady - memory.since.setdefault(i, now.steady)
-        astray = record is not None and record.state == INTENT and not same(step, value, step.value)
+        as_set, back = same(step, value, step.value), run.heading() == ROLLING_BACK
+        astray = record is not None and record.state == INTENT and not as_set
         there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
         asked = memory.asked.get(i) == now.steady
         if asked and not there and value == awaited and waited > SETTLED:
@@ -336,6 +337,7 @@ class Executor:
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
             overtaken=astray and replaced_since(run, step, self._runs()),
+            taken=as_set and back and taken_since(run, step, self._runs()),
         )
 
     def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:

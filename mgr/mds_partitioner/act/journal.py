@@ -275,6 +275,7 @@ class Journal:
         self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(vars(record)))
         run.records[step] = record
         run.memory.recorded.add(step)
+        run.memory.written += 1
 
     def look_up(self, run: Run, step: int) -> Record | None:
         """A step's record as the mon has it, whoever wrote it; None: there is none."""
