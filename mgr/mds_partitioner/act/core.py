@@ -46,7 +46,7 @@ class Seen:
     :ivar value: the present value; None: the directory does not exist any more
     :ivar gone: in words, why there is no value
     :ivar arrived: the MDSs follow the value
-    :ivar made: this manager, or one before it, has set the value and was told so
+    :ivar made: this manager, or one before it, has set the value and was told so, or this one has seen it
     :ivar in_doubt: in words, that a change of it was given up and may still be made
     :ivar held: in words, an operator's own setting that places what is in it; asked until the value is set
     :ivar barred: in words, why it must not be set, force or not

@@ -322,7 +322,9 @@ class Executor:
         awaited = {INTENT: step.value, UNDOING: home}.get(record.state) if record else None
         waited = now.steady - memory.since.setdefault(i, now.steady)
         as_set, back = same(step, value, step.value), run.heading() == ROLLING_BACK
-        astray = record is not None and record.state == INTENT and not as_set
+        under_way = record is not None and record.state == INTENT
+        if under_way and as_set:
+            memory.made.add(i)  # by the manager before; what replaces it is an operator's
         there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
         asked = memory.asked.get(i) == now.steady
         if asked and not there and value == awaited and waited > SETTLED:
@@ -336,7 +338,7 @@ class Executor:
             barred=self._barred(run, i, change, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
-            overtaken=astray and replaced_since(run, step, self._runs()),
+            overtaken=under_way and not as_set and replaced_since(run, step, self._runs()),
             taken=as_set and back and taken_since(run, step, self._runs()),
         )
 

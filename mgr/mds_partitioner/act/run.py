@@ -70,7 +70,8 @@ class Memory:
     :ivar hold: end of an operator's pause, steady clock, s
     :ivar untold: what an order to stop or hold makes of the head, and the mon has not taken yet
     :ivar recorded: steps whose record this manager has written
-    :ivar made: steps whose value this manager, or one before it, has set and was told so
+    :ivar made: steps under way whose value this manager, or one before it, has set and was told so, or that
+        this one has seen there
     :ivar told: those of them that the mon knows
     :ivar asked: when it was asked last whether a step has arrived, steady clock, s
     :ivar loaded: when MDSs were made to read its directory last, likewise

@@ -790,6 +790,27 @@ def test_what_an_operator_takes_back_while_nothing_is_done_stays_so_after_a_fail
     assert (cluster.directories[100].pin, cluster.directories[101].pin) == (-1, 2)
 
 
+@pytest.mark.parametrize("by", ["", "pause", "stop", "guard"])
+def test_what_the_manager_before_has_set_is_not_set_again_when_an_operator_takes_it_back(by: str) -> None:
+    """It was under way at the fail-over; ``by``: what holds the plan then."""
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    manager.tick(started(cluster, manager, {100: 1}))
+    manager = Manager(cluster)
+    (run,) = manager.runs
+    manager.tick(run)
+    assert (run.records[0].state, cluster.directories[100].pin) == (INTENT, 1)
+    if by:
+        held(cluster, manager, run, by)
+    cluster.directories[100].pin = -1
+    cluster.lag = 1
+    if by:
+        run = goes_on(cluster, 1)
+    else:
+        until(manager, run, DONE)
+    assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
+
+
 @pytest.mark.parametrize("refused", [False, True])
 def test_what_was_set_when_a_pause_was_written_already_is_known_after_a_fail_over_too(refused: bool) -> None:
     """An MDS takes seconds to confirm a pin; ``refused``: the mon does not take it at first."""
