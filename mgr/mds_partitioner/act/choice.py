@@ -13,6 +13,7 @@ from .core import same
 from .run import (
     ACTIVE,
     IN_FORCE,
+    INTENT,
     READY,
     ROLLING_BACK,
     STOPPED,
@@ -127,7 +128,8 @@ def refuse_overtaken(run: Run, runs: Sequence[Run]) -> None:
     it predicts is of a file system whose other directories are where they were. So it is whole or not at all.
 
     :raises Busy: another one was executed since it was made, or one that had been was undone; one that was
-        begun and undone since left all as it was. The scheduler's are counted before each other
+        begun and undone since left all as it was, but for what an operator took from it. The scheduler's are
+        counted before each other, but for the same
     """
     anew = "make a new one ('partition plan')"
     for other in reversed(runs):
@@ -137,6 +139,10 @@ def refuse_overtaken(run: Run, runs: Sequence[Run]) -> None:
             raise Busy(
                 f"plan '{run.plan.name}' was made before '{other.plan.name}' was executed or undone: {anew}"
             )
+        if of_fs and both and made_after(other, run) and not _to_be_set(run).isdisjoint(taken_from(other)):
+            forget = f"forget it ('partition rm {run.plan.name}')"
+            taken = f"an operator changed what '{other.plan.name}' had set, and it would set"
+            raise Busy(f"plan '{run.plan.name}' was made before {taken}: {forget}")
     if _replaces_others(run, owned_values(steps_in_force(runs, run.plan.fscid))):
         raise Busy(f"plan '{run.plan.name}' was made before what it replaces was undone or forgotten: {anew}")
 
@@ -148,8 +154,15 @@ def _changed_since(made: float, run: Run) -> bool:
     """
     records = tuple(run.records.values())
     if max(run.plan.created, run.head.started or 0.0) > made:
-        return any(record.state in IN_FORCE for record in records)
+        # What is taken from a later plan is no older one's: it would set it, and nobody would undo that.
+        return bool(taken_from(run)) or any(record.state in IN_FORCE for record in records)
     return any(record.state in (*IN_FORCE, UNDONE) and record.time > made for record in records)
+
+
+def _to_be_set(run: Run) -> set[About]:
+    """What it begins, or has begun and not set, for all that is known."""
+    steps, records = run.plan.steps, run.records
+    return {step.about for i, step in enumerate(steps) if i not in records or records[i].state == INTENT}
 
 
 def _replaces_others(run: Run, ours: Mapping[About, Collection[str]]) -> bool:
