@@ -35,7 +35,7 @@ from .run import (
     UNDONE,
     Head,
     Record,
-    way_home,
+    on_way_home,
 )
 
 
@@ -53,8 +53,8 @@ class Seen:
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
     :ivar overtaken: it had the planned value, and a later plan of ours has replaced that
-    :ivar taken: it has the planned value, but by an operator, since he took another one of a later plan away;
-        asked when it is to be undone
+    :ivar taken: it has the planned value, or is on its way home, but by an operator, since he took another
+        value of a later plan away; asked when it is to be undone
     """
 
     value: str | None
@@ -224,12 +224,12 @@ class StepCore:
         if seen.shared:
             return self._to(KEPT, "the policy of 'balance on' needs it: 'balance off' puts it back")
         undoing = record.state == UNDOING
-        if same(step, seen.value, step.value) and (undoing or not seen.taken):
+        if same(step, seen.value, step.value) and not seen.taken:
             # MDSs that have begun to move it do not look at its pin again: it may arrive all the same.
             why = ON_ITS_WAY if record.state == INTENT else ""
             begun = Record(UNDOING, record.old, self._now, why)
             return Transition(None if undoing else begun, home or record.old)
-        if undoing and seen.value == way_home(step, record.old, [step.home]):  # ours, its rank there or not
+        if on_way_home(step, record, seen.value) and not seen.taken:  # ours, its rank there or not
             # What was late, or had not come, may be on its way still, and must come back first.
             home_for_good = seen.arrived and (not record.why or seen.waited >= SETTLED)
             go_on = home is None or home_for_good or self.late

@@ -51,6 +51,7 @@ from .run import (
     held_by_operator,
     kept_back,
     left_to_scheduler,
+    on_way_home,
     outdated,
     removed,
     user_of,
@@ -339,7 +340,9 @@ class Executor:
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
             overtaken=under_way and not as_set and replaced_since(run, step, self._runs()),
-            taken=as_set and back and taken_since(run, step, self._runs()),
+            taken=back
+            and (as_set or on_way_home(step, record, value))
+            and taken_since(run, step, self._runs()),
         )
 
     def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:

@@ -303,7 +303,8 @@ class Plans:
             if other.plan.fscid != run.plan.fscid or not choice.made_after(run, other):
                 continue
             for _, i, record in in_force([other], run.plan.fscid):
-                if other.plan.steps[i].about in his and record.state != UNDOING:
+                undone = record.state == UNDOING and other.head.state in ACTIVE  # by the mover, just now
+                if other.plan.steps[i].about in his and not undone:
                     with self.reserved(other):
                         self._journal.record(other, i, replace(record, state=KEPT, why=""))
 

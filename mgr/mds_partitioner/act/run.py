@@ -219,6 +219,13 @@ def way_home(step: Step, old: str, ranks: Iterable[int]) -> str | None:
     return str(step.home) if str(step.home) != step.value else None
 
 
+def on_way_home(step: Step, record: Record | None, value: str) -> bool:
+    """Is that the pin that takes it home, set when its undoing was begun, be its rank there still or not?"""
+    if record is None or record.state != UNDOING:
+        return False
+    return value == way_home(step, record.old, [step.home])
+
+
 def in_force(runs: Iterable[Run], fscid: int) -> list[tuple[Run, int, Record]]:
     """Steps of this file system that were made and not undone, oldest first."""
     return [

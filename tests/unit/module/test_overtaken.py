@@ -12,10 +12,12 @@ from scheduled import Cluster, Manager
 from mds_partitioner.act.choice import later_than_all
 from mds_partitioner.act.run import (
     DONE,
+    KEPT,
     ROLLED_BACK,
     RUNNING,
     SKIPPED,
     STOPPED,
+    UNDOING,
     Run,
     moved_at,
     owned_pins,
@@ -279,3 +281,38 @@ def test_after_an_operator_took_something_from_a_newer_one_of_the_schedulers(
     assert cluster.directories[100].pin == -1
     plans.remove("scheduler-2")
     manager.partitioner.start(manager.fs, "scheduler-1")
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+@pytest.mark.parametrize("at", ["where it was put", "on its way home"])
+def test_a_rollback_that_goes_on_later_leaves_what_an_operator_took_meanwhile(
+    manager: Manager, at: str, forgotten: bool
+) -> None:
+    """It was stopped halfway, and what a newer plan set in place of its pin an operator took back.
+
+    ``at``: what was there when it was stopped; ``forgotten``: the newer plan is, before it goes on
+    """
+    cluster = manager.cluster
+    done(manager, planned(manager, "a", {100: 2}))
+    directory = cluster.directories[100]
+    if at == "where it was put":
+        cluster.refused.add(directory.path)
+    cluster.lag = 1000
+    old = manager.partitioner.rollback(manager.fs, "a")
+    manager.run(5)
+    manager.partitioner.stop(manager.fs)
+    cluster.refused.clear()
+    was = directory.pin
+    assert (old.records[0].state, was) == (UNDOING, 2 if at == "where it was put" else 0)
+    new = manager.partitioner.start(manager.fs, planned(manager, "b", {100: 3}))
+    manager.run(3)
+    assert directory.pin == 3
+    directory.pin = was
+    manager.run(3)
+    assert (new.head.state, new.records[0].state) == (DONE, SKIPPED)
+    cluster.lag = 1
+    if forgotten:
+        manager.partitioner.plans.remove("b")
+    assert owned_pins(steps_in_force(manager.partitioner.plans.known(), 1)) == {}
+    undone(manager, "a")
+    assert (old.head.state, old.records[0].state, directory.pin) == (ROLLED_BACK, KEPT, was)
