@@ -197,6 +197,7 @@ class Executor:
             run.memory.since.clear()  # nothing may arrive meanwhile, nor is put back: the time begins anew
         if not held.back:
             self._wait(run, run.head, held.why, over=True)
+            self._journal.keep_made(run)  # the pause may have stood while steps were looked at
         return held
 
     def _steps(

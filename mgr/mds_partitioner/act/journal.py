@@ -248,23 +248,27 @@ class Journal:
         first.passed.extend(key for key in self._heads.pop(run.id, ()) if key < mine)
 
     def keep_made(self, run: Run) -> None:
-        """What was confirmed since a pause or a stop was written; as ``replace_head`` writes."""
+        """What was confirmed since a pause or a stop was written, if anything; as ``replace_head`` writes."""
         first = self._first_of(run.plan.fscid)
         with run.memory.writing:
+            made = _made(run)
+            if made <= run.memory.told:
+                return
             try:
                 self._come_first(first)
-                self._store_made(run)
+                self._put_made(run, made)
             except JournalError:
-                first.writes.append(partial(self._store_made, run))
+                first.writes.append(partial(self._put_made, run, made))
+                run.memory.told |= made  # it comes before whatever would tell it anew
 
     def _store_made(self, run: Run) -> None:
-        memory = run.memory
-        under_way = {i for i, record in tuple(run.records.items()) if record.state == INTENT}
-        made = memory.made & under_way
-        if not made <= memory.told:
-            key = f"{ROOT}{run.id}/made/{self._me}"
-            self._store.put(key, json.dumps(sorted(made), separators=(",", ":")))
-            memory.told |= made
+        made = _made(run)
+        if not made <= run.memory.told:
+            self._put_made(run, made)
+
+    def _put_made(self, run: Run, made: frozenset[int]) -> None:
+        self._store.put(f"{ROOT}{run.id}/made/{self._me}", json.dumps(sorted(made), separators=(",", ":")))
+        run.memory.told |= made
 
     def _head_key(self, run: Run) -> str:
         return f"{ROOT}{run.id}/head/{self._me}"
@@ -394,6 +398,12 @@ class Journal:
         for run in stale:
             self.drop(run.id, run.plan.fscid)
         return [run for run in runs if run not in stale]
+
+
+def _made(run: Run) -> frozenset[int]:
+    """Steps under way whose change was confirmed."""
+    made = tuple(run.memory.made)  # the mover may add one meanwhile
+    return frozenset(i for i in made if i in run.records and run.records[i].state == INTENT)
 
 
 def _parts(text: str) -> list[str]:

@@ -72,7 +72,7 @@ class Memory:
     :ivar recorded: steps whose record this manager has written
     :ivar made: steps under way whose value this manager, or one before it, has set and was told so, or that
         this one has seen there
-    :ivar told: those of them that the mon knows
+    :ivar told: those of them that the mon knows, or is told before anything else
     :ivar asked: when it was asked last whether a step has arrived, steady clock, s
     :ivar loaded: when MDSs were made to read its directory last, likewise
     :ivar since: when a step was first seen in its state, steady clock, s

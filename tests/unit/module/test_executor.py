@@ -812,6 +812,34 @@ def test_what_the_manager_before_has_set_is_not_set_again_when_an_operator_takes
 
 
 @pytest.mark.parametrize("refused", [False, True])
+def test_what_is_set_while_a_guards_pause_stands_is_known_after_a_fail_over_too(refused: bool) -> None:
+    """What holds it lets go on what was begun, and then no more, in the same words; ``refused``: the mon does
+    not take anything for a while then."""
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1})
+    cluster.refused.add(cluster.directories[100].path)
+    manager.tick(run)
+    cluster.why, cluster.busy = "it has MDSs for 3 of 4 ranks", True
+    manager.tick(run)
+    cluster.refused.clear()
+    manager.tick(run)
+    assert (run.head.state, cluster.directories[100].pin) == (PAUSED, 1)
+    cluster.busy, cluster.store.fail = False, refused
+    for _ in range(3):
+        manager.tick(run)
+    if refused:
+        assert len(manager.journal.behind()) == 1
+        cluster.store.fail = False
+        manager.journal.catch_up(1)
+        manager.tick(run)
+    assert cluster.events.count("put made") == 1
+    cluster.directories[100].pin = -1
+    run = goes_on(cluster, 1)
+    assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
+
+
+@pytest.mark.parametrize("refused", [False, True])
 def test_what_was_set_when_a_pause_was_written_already_is_known_after_a_fail_over_too(refused: bool) -> None:
     """An MDS takes seconds to confirm a pin; ``refused``: the mon does not take it at first."""
     cluster = FakeCluster(lag=10_000)
