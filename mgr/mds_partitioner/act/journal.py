@@ -7,9 +7,9 @@ plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB
 plan/ID/done/NNNN     records that it began with, as it was merged from other plans; immutable, in parts
 plan/ID/head/M        the state, small and rewritten
 plan/ID/step/NNNNNN/M one record a step, written before the change and when the change has ended
-plan/ID/made/M        numbers of the steps under way whose change was confirmed, written at a pause or a stop:
-                      what is there in place of it later, an operator has set. Of all M; versions before
-                      0.9.2 do not read it
+plan/ID/made/NNNN/M   numbers of the steps under way whose change was confirmed, written at a pause or a stop:
+                      what is there in place of it later, an operator has set. NNNN: of each few thousand
+                      steps one key. Of all M; versions before 0.9.2 do not read it
 
 An ID is used once, so nothing that an interrupted creation or removal left behind is ever read as a part
 of another plan. M is the manager's incarnation, and only the highest is read: what a manager writes that has
@@ -48,6 +48,7 @@ ROOT = "plan/"
 NOBODYS = -1  # in place of a file system's id, for what is no plan (any more)
 AT_ONCE = 20  # keys that are removed, or heads that are claimed, in a tick, between two steps of plans
 PART = 48 * 1024  # characters; ASCII, so bytes
+MADE = 4096  # steps whose numbers are in one key
 ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -251,24 +252,26 @@ class Journal:
         """What was confirmed since a pause or a stop was written, if anything; as ``replace_head`` writes."""
         first = self._first_of(run.plan.fscid)
         with run.memory.writing:
-            made = _made(run)
-            if made <= run.memory.told:
+            new = _made(run) - run.memory.told
+            if not new:
                 return
             try:
                 self._come_first(first)
-                self._put_made(run, made)
+                self._put_made(run, new)
             except JournalError:
-                first.writes.append(partial(self._put_made, run, made))
-                run.memory.told |= made  # it comes before whatever would tell it anew
+                first.writes.append(partial(self._put_made, run, new))
+                run.memory.told |= new  # it comes before whatever would tell it anew
 
     def _store_made(self, run: Run) -> None:
-        made = _made(run)
-        if not made <= run.memory.told:
-            self._put_made(run, made)
+        self._put_made(run, _made(run) - run.memory.told)
 
-    def _put_made(self, run: Run, made: frozenset[int]) -> None:
-        self._store.put(f"{ROOT}{run.id}/made/{self._me}", json.dumps(sorted(made), separators=(",", ":")))
-        run.memory.told |= made
+    def _put_made(self, run: Run, new: frozenset[int]) -> None:
+        made = _made(run)  # with what is confirmed by now: nothing later is overwritten
+        for part in sorted({i // MADE for i in new}):
+            of_it = sorted(i for i in made if i // MADE == part)
+            key = f"{ROOT}{run.id}/made/{part:04d}/{self._me}"
+            self._store.put(key, json.dumps(of_it, separators=(",", ":")))
+            run.memory.told |= frozenset(of_it)
 
     def _head_key(self, run: Run) -> str:
         return f"{ROOT}{run.id}/head/{self._me}"
