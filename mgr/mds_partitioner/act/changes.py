@@ -58,6 +58,7 @@ class DirectoryChange(ABC):
     fs: FsState
     path: str
     ino: int
+    unless_held: bool = False  # it is not set where an operator's ephemeral pin is by now
 
     def get(self, read: Callable[[FileSystem], T]) -> T:
         """Read a value of this very directory. :raises Unavailable: another one has its path by now"""
@@ -77,9 +78,12 @@ class DirectoryChange(ABC):
     def write(self, value: str, was: str, may: Callable[[], bool]) -> None:
         """Set it. :raises Unavailable: it is not as it was"""
 
+        def as_it_was(mount: FileSystem) -> bool:
+            return self.value(mount) == was and not (self.unless_held and self.held(mount))
+
         def write(mount: FileSystem) -> None:
             mount.set_attribute(
-                self.path, self.ino, self.attribute, value, lambda: self.value(mount) == was and may()
+                self.path, self.ino, self.attribute, value, lambda: as_it_was(mount) and may()
             )
 
         self.host.on_fs(self.fs, write, self.ino)
@@ -96,9 +100,13 @@ class DirectoryChange(ABC):
         """Is there nothing in it? MDSs export nothing that is empty: it moves with the first that is made."""
         return self.get(lambda mount: mount.entries(self.path)) == 0
 
+    @abstractmethod
+    def held(self, mount: FileSystem) -> bool:
+        """Has it an ephemeral pin of its own that this would be in the way of?"""
+
     def ephemeral(self) -> bool:
-        """Has it an ephemeral pin of its own that this would be in the way of? A mask is in no one's."""
-        return False
+        """The same."""
+        return self.get(self.held)
 
 
 class PinChange(DirectoryChange):
@@ -114,9 +122,9 @@ class PinChange(DirectoryChange):
         """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
         return int(value) == NO_PIN or self.where.there(self.fs, self.path, int(value))
 
-    def ephemeral(self) -> bool:
+    def held(self, mount: FileSystem) -> bool:
         """Has it an ephemeral pin of its own?"""
-        return any(self.get(lambda mount: mount.ephemeral_pins(self.path)))
+        return any(mount.ephemeral_pins(self.path))
 
 
 class MaskChange(DirectoryChange):
@@ -132,6 +140,14 @@ class MaskChange(DirectoryChange):
         """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""
         return value == NO_MASK or self.where.within(self.fs, self.path, parse_ranks(value))
 
+    def held(self, mount: FileSystem) -> bool:
+        """It is in no ephemeral pin's way."""
+        return False
+
+    def ephemeral(self) -> bool:
+        """So nobody is asked."""
+        return False
+
 
 class DistributedChange(DirectoryChange):
     """``ceph.dir.pin.distributed`` of a directory: its fragments on the ranks that their hashes say."""
@@ -142,9 +158,9 @@ class DistributedChange(DirectoryChange):
         """1 or 0."""
         return "1" if mount.ephemeral_pins(self.path)[0] else "0"
 
-    def ephemeral(self) -> bool:
+    def held(self, mount: FileSystem) -> bool:
         """Has it ``ceph.dir.pin.random``? The other one is its value."""
-        return self.get(lambda mount: mount.ephemeral_pins(self.path))[1]
+        return mount.ephemeral_pins(self.path)[1]
 
     def arrived(self, value: str) -> bool:
         """Do the MDSs hold its fragments in place? Without the pin there is nothing to wait for."""

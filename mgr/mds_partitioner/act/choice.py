@@ -14,6 +14,7 @@ from .core import same
 from .run import (
     ACTIVE,
     IN_FORCE,
+    INTENT,
     READY,
     ROLLING_BACK,
     STOPPED,
@@ -24,6 +25,7 @@ from .run import (
     paused_by_guard,
     progress,
     steps_in_force,
+    taken_from,
 )
 
 NOTHING = {PIN_STEP: str(NO_PIN), MASK_STEP: NO_MASK, DISTRIBUTED_STEP: "0"}  # of what places a directory
@@ -146,7 +148,8 @@ def refuse_overtaken(run: Run, runs: Sequence[Run], fs: str) -> None:
 
     :param fs: its file system's name
     :raises Busy: another one was executed since it was made, or one that had been was undone; one that was
-        begun and undone since left all as it was. The scheduler's are counted before each other
+        begun and undone since left all as it was, but for what an operator took from it. The scheduler's are
+        counted before each other, but for the same
     """
     anew = f"make a new one ('{plan_anew(run.plan, fs)}')"
     for other in reversed(runs):
@@ -156,6 +159,10 @@ def refuse_overtaken(run: Run, runs: Sequence[Run], fs: str) -> None:
             raise Busy(
                 f"plan '{run.plan.name}' was made before '{other.plan.name}' was executed or undone: {anew}"
             )
+        if of_fs and both and made_after(other, run) and not _to_be_set(run).isdisjoint(taken_from(other)):
+            forget = f"forget it ('partition rm {run.plan.name}')"
+            taken = f"an operator changed what '{other.plan.name}' had set, and it would set"
+            raise Busy(f"plan '{run.plan.name}' was made before {taken}: {forget}")
     if _replaces_others(run, owned_values(steps_in_force(runs, run.plan.fscid))):
         raise Busy(f"plan '{run.plan.name}' was made before what it replaces was undone or forgotten: {anew}")
 
@@ -167,8 +174,15 @@ def _changed_since(made: float, run: Run) -> bool:
     """
     records = tuple(run.records.values())
     if max(run.plan.created, run.head.started or 0.0) > made:
-        return any(record.state in IN_FORCE for record in records)
+        # What is taken from a later plan is no older one's: it would set it, and nobody would undo that.
+        return bool(taken_from(run)) or any(record.state in IN_FORCE for record in records)
     return any(record.state in (*IN_FORCE, UNDONE) and record.time > made for record in records)
+
+
+def _to_be_set(run: Run) -> set[About]:
+    """What it begins, or has begun and not set, for all that is known."""
+    steps, records = run.plan.steps, run.records
+    return {step.about for i, step in enumerate(steps) if i not in records or records[i].state == INTENT}
 
 
 def _replaces_others(run: Run, ours: Mapping[About, Collection[str]]) -> bool:
@@ -205,6 +219,12 @@ def replaced_since(run: Run, step: Step, runs: Iterable[Run]) -> bool:
         if other.plan.fscid == run.plan.fscid and made_after(other, run)
         for i, record in tuple(other.records.items())
     )
+
+
+def taken_since(run: Run, step: Step, runs: Iterable[Run]) -> bool:
+    """Has an operator taken from a later plan of ours what a step of this one has set?"""
+    later_ones = (o for o in runs if o.plan.fscid == run.plan.fscid and made_after(o, run))
+    return any(step.about in taken_from(other) for other in later_ones)
 
 
 def _touched(run: Run) -> float:

@@ -30,11 +30,12 @@ from .run import (
     ROLLING_BACK,
     RUNNING,
     SKIPPED,
+    TAKEN,
     UNDOING,
     UNDONE,
     Head,
     Record,
-    way_home,
+    on_way_home,
 )
 
 
@@ -45,13 +46,15 @@ class Seen:
     :ivar value: the present value; None: the directory does not exist any more
     :ivar gone: in words, why there is no value
     :ivar arrived: the MDSs follow the value
-    :ivar made: this manager has set the value and was told so
+    :ivar made: this manager, or one before it, has set the value and was told so, or this one has seen it
     :ivar in_doubt: in words, that a change of it was given up and may still be made
-    :ivar held: in words, an operator's own setting that places what is in it; asked before anything is done
+    :ivar held: in words, an operator's own setting that places what is in it; asked until the value is set
     :ivar barred: in words, why it must not be set, force or not
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
     :ivar overtaken: it had the planned value, and a later plan of ours has replaced that
+    :ivar taken: it has the planned value, or is on its way home, but by an operator, since he took another
+        value of a later plan away; asked when it is to be undone
     """
 
     value: str | None
@@ -64,6 +67,7 @@ class Seen:
     shared: bool = False
     barred: str = ""
     overtaken: bool = False
+    taken: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,8 @@ class StepCore:
 
     1. a value is set only after a record that holds the value it replaces is durable;
     2. a value that is neither the planned one, nor the one that was replaced, nor the way back between them,
-       nor a later plan's, is an operator's and is never replaced;
+       nor a later plan's, is an operator's and is never replaced; nor is what he sets then, be it an older
+       plan's, unless a later one has found it as it is to be;
     3. "done" is recorded only of the planned value, "undone" only of the old value, as it was read back, or
        as a later plan has found it;
     4. no decision is taken while a change may still be made that was given up.
@@ -141,24 +146,16 @@ class StepCore:
             return self._begin(ranks, force)
         if record.state == UNDOING:
             return self.back(home)
-        return self._under_way(record, ranks, late, home) if record.state == INTENT else NOTHING
+        return self._under_way(record, ranks, force, late, home) if record.state == INTENT else NOTHING
 
     def _under_way(
-        self, record: Record, ranks: Collection[int], late: str | None, home: str | None
+        self, record: Record, ranks: Collection[int], force: bool, late: str | None, home: str | None
     ) -> Transition:
         step, seen = self._step, self._seen
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
         if not same(step, seen.value, step.value):
-            if seen.overtaken:  # before that was recorded; the later one goes back to it
-                return self._to(APPLIED, "set, and replaced by a later plan")
-            if seen.barred:
-                return self._to(SKIPPED, seen.barred)
-            if same(step, seen.value, record.old) and not seen.made:
-                if late is not None:  # it could not be set in time, and was decided on what was then
-                    return self._to(UNDONE, late)
-                return self._to_missing_rank(ranks) or Transition(write=step.value)
-            return self._to(SKIPPED, f"an operator changed it to {seen.value} while it was under way")
+            return self._astray(record, seen.value, ranks, force, late)
         if seen.arrived:
             return self._to(APPLIED)
         if not self.late:
@@ -166,6 +163,23 @@ class StepCore:
         if late is None:
             return self._to(APPLIED, f"set, but the MDSs have not moved it within {self._timeout:g} s")
         return Transition(Record(UNDOING, record.old, self._now, late), home or record.old)
+
+    def _astray(
+        self, record: Record, value: str, ranks: Collection[int], force: bool, late: str | None
+    ) -> Transition:
+        """It is under way, and another ``value`` is there."""
+        step, seen = self._step, self._seen
+        if seen.overtaken:  # before that was recorded; the later one goes back to it
+            return self._to(APPLIED, "set, and replaced by a later plan")
+        if seen.barred:
+            return self._to(SKIPPED, seen.barred)
+        if seen.made or not same(step, value, record.old):
+            return self._changed(SKIPPED, "while it was under way")
+        if seen.held and not force:
+            return self._to(SKIPPED, seen.held)
+        if late is not None:  # it could not be set in time, and was decided on what was then
+            return self._to(UNDONE, late)
+        return self._to_missing_rank(ranks) or Transition(write=step.value)
 
     @property
     def late(self) -> bool:
@@ -204,21 +218,26 @@ class StepCore:
         if seen.value is None:
             return self._to(KEPT, seen.gone)
         if same(step, seen.value, record.old):
+            if step.ino and (record.state == APPLIED or (record.state == INTENT and seen.made)):
+                return self._changed(UNDONE, "before it was undone")  # be it what an older plan had set
             return self._to(UNDONE, "" if record.why == ON_ITS_WAY else record.why)
         if seen.shared:
             return self._to(KEPT, "the policy of 'balance on' needs it: 'balance off' puts it back")
         undoing = record.state == UNDOING
-        if same(step, seen.value, step.value):
+        if same(step, seen.value, step.value) and not seen.taken:
             # MDSs that have begun to move it do not look at its pin again: it may arrive all the same.
             why = ON_ITS_WAY if record.state == INTENT else ""
             begun = Record(UNDOING, record.old, self._now, why)
             return Transition(None if undoing else begun, home or record.old)
-        if undoing and seen.value == way_home(step, record.old, [step.home]):  # ours, its rank there or not
+        if on_way_home(step, record, seen.value) and not seen.taken:  # ours, its rank there or not
             # What was late, or had not come, may be on its way still, and must come back first.
             home_for_good = seen.arrived and (not record.why or seen.waited >= SETTLED)
             go_on = home is None or home_for_good or self.late
             return Transition(write=record.old) if go_on else NOTHING
-        return self._to(KEPT, f"an operator changed it to {seen.value} since")
+        return self._changed(KEPT, "since")
+
+    def _changed(self, state: str, when: str) -> Transition:
+        return self._to(state, f"{TAKEN} {self._seen.value} {when}")
 
     def _to(self, state: str, why: str = "") -> Transition:
         old = self._record.old if self._record is not None else ""

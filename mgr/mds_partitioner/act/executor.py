@@ -16,7 +16,7 @@ from ..clock import Now
 from ..errors import CephError, JournalError, PartitionerError, Unavailable, unexpected
 from ..model import FsState
 from ..options import Settings
-from ..plan.plan import FS_STEP, RANK_MASK, Step
+from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, RANK_MASK, Step
 from ..verify.guards import Hold, late_clients
 from ..workers import Workers
 from .changes import (
@@ -30,7 +30,7 @@ from .changes import (
     Whereabouts,
     bind,
 )
-from .choice import later, replaced_since
+from .choice import later, replaced_since, taken_since
 from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same, shortened
 from .halts import Halts
 from .journal import Journal
@@ -51,6 +51,7 @@ from .run import (
     held_by_operator,
     kept_back,
     left_to_scheduler,
+    on_way_home,
     outdated,
     removed,
     user_of,
@@ -196,6 +197,7 @@ class Executor:
             run.memory.since.clear()  # nothing may arrive meanwhile, nor is put back: the time begins anew
         if not held.back:
             self._wait(run, run.head, held.why, over=True)
+            self._journal.keep_made(run)  # the pause may have stood while steps were looked at
         return held
 
     def _steps(
@@ -288,6 +290,9 @@ class Executor:
         if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
+        free = run.plan.force or what.write != step.value or self._distributes(run, i)
+        if isinstance(change, DirectoryChange) and not free:
+            change = replace(change, unless_held=True)  # he may be quicker still
         self._do(run, began, i, change, what, seen.value or "", now)
         if seen.in_doubt:
             raise Doubtful(seen.in_doubt)
@@ -318,7 +323,10 @@ class Executor:
         value = change.read()
         awaited = {INTENT: step.value, UNDOING: home}.get(record.state) if record else None
         waited = now.steady - memory.since.setdefault(i, now.steady)
-        astray = record is not None and record.state == INTENT and not same(step, value, step.value)
+        as_set, back = same(step, value, step.value), run.heading() == ROLLING_BACK
+        under_way = record is not None and record.state == INTENT
+        if under_way and as_set:
+            memory.made.add(i)  # by the manager before; what replaces it is an operator's
         there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
         asked = memory.asked.get(i) == now.steady
         if asked and not there and value == awaited and waited > SETTLED:
@@ -328,11 +336,14 @@ class Executor:
             value,
             arrived=there or empty,
             made=i in memory.made,
-            held=self._held(run, i, change) if record is None else "",
+            held=self._held(run, i, change, value),
             barred=self._barred(run, i, change, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
-            overtaken=astray and replaced_since(run, step, self._runs()),
+            overtaken=under_way and not as_set and replaced_since(run, step, self._runs()),
+            taken=back
+            and (as_set or on_way_home(step, record, value))
+            and taken_since(run, step, self._runs()),
         )
 
     def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:
@@ -359,17 +370,22 @@ class Executor:
 
         :raises CephError: it comes after the mask, and that is not set yet
         """
-        record = run.records.get(i)
-        to_be_set = record is None or (record.state == INTENT and value != run.plan.steps[i].value)
-        if run.heading() == ROLLING_BACK or not to_be_set or not isinstance(change, AutomateChange):
+        if not isinstance(change, AutomateChange) or not _to_be_set(run, i, value):
             return ""
         return _unmasked(run, change)
 
-    def _held(self, run: Run, i: int, change: Change) -> str:
-        """An operator may have set it since the plan was made, or where the MDSs do not show it yet."""
-        if not change.ephemeral() or self._distributed(run.plan.fscid).get(run.plan.steps[i].ino) == "1":
+    def _held(self, run: Run, i: int, change: Change, value: str) -> str:
+        """An operator may have set it since the plan was made, or where the MDSs do not show it yet; also
+        since the record was written, until the value is set."""
+        if not _to_be_set(run, i, value) or not change.ephemeral() or self._distributes(run, i):
             return ""
         return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
+
+    def _distributes(self, run: Run, i: int) -> bool:
+        """Is an ephemeral pin that is there this module's? None is where a step is to distribute."""
+        step = run.plan.steps[i]
+        begins = step.kind == DISTRIBUTED_STEP and step.value == "1"
+        return not begins and self._distributed(run.plan.fscid).get(step.ino) == "1"
 
     def _do(
         self, run: Run, began: Head, i: int, change: Change | None, what: Transition, was: str, now: Now
@@ -401,10 +417,19 @@ class Executor:
                 self._check(run, began)
                 raise
             run.memory.made.add(i)
+            if _overruled(run, began):  # the pause may be written already
+                self._journal.keep_made(run)
 
     def _check(self, run: Run, began: Head) -> None:
         if _overruled(run, began):
             raise Overruled
+
+
+def _to_be_set(run: Run, i: int, value: str) -> bool:
+    """Is a step's value not there yet, and to come? ``value``: what is there"""
+    record = run.records.get(i)
+    begins = record is None or (record.state == INTENT and value != run.plan.steps[i].value)
+    return begins and run.heading() != ROLLING_BACK
 
 
 def _stays_empty(run: Run, change: Change) -> bool:

@@ -8,6 +8,9 @@ plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB
 plan/ID/done/NNNN     records that it began with, as it was merged from other plans; immutable, in parts
 plan/ID/head/M        the state, small and rewritten
 plan/ID/step/NNNNNN/M one record a step, written before the change and when the change has ended
+plan/ID/made/NNNN/M   numbers of the steps under way whose change was confirmed, written at a pause or a stop:
+                      what is there in place of it later, an operator has set. NNNN: of each few thousand
+                      steps one key. Of all M; versions before 0.9.2 do not read it
 
 An ID is used once, so nothing that an interrupted creation or removal left behind is ever read as a part
 of another plan. M is the manager's incarnation, and only the highest is read: what a manager writes that has
@@ -38,7 +41,7 @@ from ..errors import BadInput, Busy, JournalError
 from ..plan.plan import IN_SEAL, Plan
 from ..store import NewerFormat, Store, marked, unmarked
 from .core import interrupted
-from .run import ACTIVE, READY, Head, Record, Run
+from .run import ACTIVE, INTENT, PAUSED, READY, STOPPED, Head, Memory, Record, Run
 
 READY_HEAD = Head()
 BY_ITSELF = 60.0  # s after it was made, at most, in which the scheduler begins a plan
@@ -46,6 +49,7 @@ ROOT = "plan/"
 NOBODYS = -1  # in place of a file system's id, for what is no plan (any more)
 AT_ONCE = 20  # keys that are removed, or heads that are claimed, in a tick, between two steps of plans
 PART = 48 * 1024  # characters; ASCII, so bytes
+MADE = 4096  # steps whose numbers are in one key
 ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -241,10 +245,37 @@ class Journal:
 
     def _store_head(self, run: Run, head: Head) -> None:
         mine = self._head_key(run)
+        if head.state in (PAUSED, STOPPED):
+            self._store_made(run)  # first: nobody looks at the steps any more from then on
         self._store.put(mine, json.dumps(vars(head)))
         first = self._first_of(run.plan.fscid)
         first.claims.pop(run.id, None)
         first.passed.extend(key for key in self._heads.pop(run.id, ()) if key < mine)
+
+    def keep_made(self, run: Run) -> None:
+        """What was confirmed since a pause or a stop was written, if anything; as ``replace_head`` writes."""
+        first = self._first_of(run.plan.fscid)
+        with run.memory.writing:
+            new = _made(run) - run.memory.told
+            if not new:
+                return
+            try:
+                self._come_first(first)
+                self._put_made(run, new)
+            except JournalError:
+                first.writes.append(partial(self._put_made, run, new))
+                run.memory.told |= new  # it comes before whatever would tell it anew
+
+    def _store_made(self, run: Run) -> None:
+        self._put_made(run, _made(run) - run.memory.told)
+
+    def _put_made(self, run: Run, new: frozenset[int]) -> None:
+        made = _made(run)  # with what is confirmed by now: nothing later is overwritten
+        for part in sorted({i // MADE for i in new}):
+            of_it = sorted(i for i in made if i // MADE == part)
+            key = f"{ROOT}{run.id}/made/{part:04d}/{self._me}"
+            self._store.put(key, json.dumps(of_it, separators=(",", ":")))
+            run.memory.told |= frozenset(of_it)
 
     def _head_key(self, run: Run) -> str:
         return f"{ROOT}{run.id}/head/{self._me}"
@@ -255,6 +286,7 @@ class Journal:
         self._store.put(f"{ROOT}{run.id}/step/{step:06d}/{self._me}", json.dumps(vars(record)))
         run.records[step] = record
         run.memory.recorded.add(step)
+        run.memory.written += 1
 
     def look_up(self, run: Run, step: int) -> Record | None:
         """A step's record as the mon has it, whoever wrote it; None: there is none."""
@@ -375,6 +407,12 @@ class Journal:
         return [run for run in runs if run not in stale]
 
 
+def _made(run: Run) -> frozenset[int]:
+    """Steps under way whose change was confirmed."""
+    made = tuple(run.memory.made)  # the mover may add one meanwhile
+    return frozenset(i for i in made if i in run.records and run.records[i].state == INTENT)
+
+
 def _parts(text: str) -> list[str]:
     return [text[at : at + PART] for at in range(0, len(text), PART)]
 
@@ -423,7 +461,8 @@ def _run(id_: str, parts: Mapping[str, str]) -> Run:
     begun_after = (head.started or 0.0) - plan.created
     if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE and begun_after < BY_ITSELF:
         head = replace(head, started=plan.created)  # 0.9.0 wrote when it was begun: see ``by_hand``
-    return Run(id_, plan, head, records)
+    made = {i for key, value in parts.items() if key.startswith("made/") for i in json.loads(value)}
+    return Run(id_, plan, head, records, Memory(made=made, told=frozenset(made)))
 
 
 def _name(id_: str, parts: Mapping[str, str]) -> str:

@@ -27,10 +27,12 @@ from .run import (
     DONE,
     IN_FORCE,
     INTENT,
+    KEPT,
     READY,
     ROLLED_BACK,
     RUNNING,
     STOPPED,
+    UNDOING,
     Head,
     Record,
     Run,
@@ -38,6 +40,7 @@ from .run import (
     find,
     in_force,
     plan_user,
+    taken_from,
     user_of,
 )
 
@@ -292,16 +295,36 @@ class Plans:
         :raises JournalError: as ``finish``, which comes first
         """
         self.finish(fs)
+        for run in old:
+            self._hand_over(run)
+        written = [other.memory.written for other in old]
         plan, records = merged(old, self._reserve_name(), deleted)
         done = replace(old[-1].head, state=DONE, started=old[0].head.started)
         with self._lock:
             self._creating.discard(plan.name)
-            if not all(self._is_left_alone(other) for other in old):
+            as_they_were = written == [other.memory.written for other in old]
+            if not (as_they_were and all(self._is_left_alone(other) for other in old)):
                 return
             run = self._journal.merge(plan, done, records)  # in memory
             left = [other for other in self.known() if other not in old[:-1]]
             self._runs = [run if other is old[-1] else other for other in left]
         self.finish(fs)
+
+    def _hand_over(self, run: Run) -> None:
+        """Before a plan is no more: what an operator has taken from it is no older plan's either.
+
+        :raises Busy: one of these was just merged, or is undone or removed now
+        :raises JournalError: as they were, of some of them
+        """
+        his = taken_from(run)
+        for other in self.known() if his else ():
+            if other.plan.fscid != run.plan.fscid or not choice.made_after(run, other):
+                continue
+            for _, i, record in in_force([other], run.plan.fscid):
+                undone = record.state == UNDOING and other.head.state in ACTIVE  # by the mover, just now
+                if other.plan.steps[i].about in his and not undone:
+                    with self.reserved(other):
+                        self._journal.record(other, i, replace(record, state=KEPT, why=""))
 
     def _is_left_alone(self, run: Run) -> bool:
         """Has it ended, and no command is about to change it? The lock is held."""
@@ -325,6 +348,7 @@ class Plans:
             if run.head.state in ACTIVE:
                 raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
             self._journal.catch_up(run.plan.fscid)  # or what is written later would bring it back
+            self._hand_over(run)
             self._journal.forget(run)
             with self._lock:  # a new list: others may be going through the old one
                 self._runs = [other for other in self.known() if other is not run]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ LATE = 60.0  # s after a decision of the scheduler's, in which its plan is kept:
 EXPIRES = LATE + FS_TIMEOUT  # s in which it is begun: one directory that hangs holds up its plan for so long
 SCHEDULER_STOPPED, HOURS_OVER = "the scheduler was stopped", "the hours in which it acts were over"
 TOO_OLD = "it could not be begun in time"
+TAKEN = "an operator changed it to"  # begins the reason of a step in place of whose value another one is
 LET_BE = (SCHEDULER_STOPPED, HOURS_OVER, TOO_OLD)
 """Why steps of the scheduler's are skipped that were not even tried."""
 
@@ -62,14 +63,16 @@ Made = tuple[Step, Record]
 
 @dataclass
 class Memory:
-    """What only this manager knows of a plan; the next one begins anew.
+    """What only this manager knows of a plan; the next one begins anew, but for what is ``told``.
 
     :ivar decided: when a plan of the scheduler's was decided, steady clock, s
     :ivar halted: an operator said stop or pause; nothing is begun any more, whether that is journaled or not
     :ivar hold: end of an operator's pause, steady clock, s
     :ivar untold: what an order to stop or hold makes of the head, and the mon has not taken yet
     :ivar recorded: steps whose record this manager has written
-    :ivar made: steps whose value this manager has set and was told so
+    :ivar made: steps under way whose value this manager, or one before it, has set and was told so, or that
+        this one has seen there
+    :ivar told: those of them that the mon knows, or is told before anything else
     :ivar asked: when it was asked last whether a step has arrived, steady clock, s
     :ivar loaded: when MDSs were made to read its directory last, likewise
     :ivar since: when a step was first seen in its state, steady clock, s
@@ -77,8 +80,9 @@ class Memory:
         was tried longest ago first
     :ivar doubtful: of these, those of which an earlier change was not answered
     :ivar reported: the state that ``ceph progress`` was told last
-    :ivar ended: its head when it had ended, and what was in force then: its records change no more while
-        that is its head
+    :ivar written: how many records this manager has written
+    :ivar ended: its head when it had ended, how many records were written, what was in force then, and what
+        an operator had taken: as long as both are the same, so are these
     :ivar writing: held while the head is written, so that a later one is not overtaken; no other plan waits
     """
 
@@ -88,13 +92,15 @@ class Memory:
     untold: dict[str, Any] = field(default_factory=dict)
     recorded: set[int] = field(default_factory=set)
     made: set[int] = field(default_factory=set)
+    told: frozenset[int] = frozenset()
     asked: dict[int, float] = field(default_factory=dict)
     loaded: dict[int, float] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     troubles: dict[int, str] = field(default_factory=dict)
     doubtful: set[int] = field(default_factory=set)
     reported: str = ""
-    ended: tuple[Head | None, Sequence[Made]] = (None, ())
+    written: int = 0
+    ended: tuple[Head | None, int, Sequence[Made], Collection[About]] = (None, 0, (), ())
     writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
 
@@ -213,6 +219,13 @@ def way_home(step: Step, old: str, ranks: Iterable[int]) -> str | None:
     return str(step.home) if str(step.home) != step.value else None
 
 
+def on_way_home(step: Step, record: Record | None, value: str) -> bool:
+    """Is that the pin that takes it home, set when its undoing was begun, be its rank there still or not?"""
+    if record is None or record.state != UNDOING:
+        return False
+    return value == way_home(step, record.old, [step.home])
+
+
 def in_force(runs: Iterable[Run], fscid: int) -> list[tuple[Run, int, Record]]:
     """Steps of this file system that were made and not undone, oldest first."""
     return [
@@ -225,19 +238,38 @@ def in_force(runs: Iterable[Run], fscid: int) -> list[tuple[Run, int, Record]]:
 
 
 def steps_in_force(runs: Iterable[Run], fscid: int) -> list[Made]:
-    """The same, without whose they are. Of what has ended they are found once."""
-    ours = (run for run in runs if run.plan.fscid == fscid and run.head.state != ROLLED_BACK)
-    return [made for run in ours for made in _made(run)]
-
-
-def _made(run: Run) -> Sequence[Made]:
-    head, (ended, known) = run.head, run.memory.ended
-    if head is ended:
-        return known
-    made = [(run.plan.steps[i], record) for _, i, record in in_force([run], run.plan.fscid)]
-    if head.state == DONE:
-        run.memory.ended = head, made
+    """The same, without whose they are, and without what an operator has taken since."""
+    made: list[Made] = []
+    for run in runs:
+        if run.plan.fscid == fscid:
+            ours, his = _made(run)
+            made = [(step, record) for step, record in made if step.about not in his] if his else made
+            made.extend(ours)
     return made
+
+
+def taken_from(run: Run) -> Collection[About]:
+    """What an operator has changed that a plan had set, or was about to. It is his, whatever he sets it to,
+    be that what an older plan had."""
+    return _made(run)[1]
+
+
+def _made(run: Run) -> tuple[Sequence[Made], Collection[About]]:
+    """What is in force, and what an operator has taken. Of what has ended they are found once."""
+    head, written, (ended, then, made, his) = run.head, run.memory.written, run.memory.ended
+    if head is ended and written == then:
+        return made, his
+    steps, records = run.plan.steps, tuple(run.records.items())  # the mover may add one meanwhile
+    made = [(steps[i], record) for _, i, record in in_force([run], run.plan.fscid)]
+    his = frozenset(steps[i].about for i, record in records if _taken(record))
+    if head.state in (DONE, ROLLED_BACK):
+        run.memory.ended = head, written, made, his
+    return made, his
+
+
+def _taken(record: Record) -> bool:
+    """A step whose begin was written has an old value; of options that may be none, and they have claims."""
+    return record.state in (SKIPPED, KEPT, UNDONE) and record.old != "" and record.why.startswith(TAKEN)
 
 
 def owned_values(made: Iterable[Made]) -> dict[About, tuple[str, ...]]:

@@ -74,6 +74,6 @@ def _status(run: Run, states: set[str]) -> str:
         return "Kept" if UNDONE not in states else "Kept in part"
     if back or UNDOING in states or UNDONE in states:
         return "Rolling back"
-    if states <= {APPLIED, SKIPPED}:
+    if states <= {APPLIED, SKIPPED, KEPT}:  # an operator has taken what is kept
         return "Skipped" if states == {SKIPPED} else "Done in part"
     return "In-progress"

@@ -27,6 +27,7 @@ from ..act.run import (
     Run,
     paused_by_guard,
     scheduler_user,
+    taken_from,
 )
 from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption
@@ -243,8 +244,9 @@ class Orders:
 
 
 def _live(runs: Sequence[Run]) -> list[Run]:
-    """Without operators' plans that have set nothing: these divide none of ours."""
-    return [run for run in runs if run.plan.scheduled or live([run])]
+    """Without operators' plans that have set nothing, and from which nothing was taken: these divide none of
+    ours."""
+    return [run for run in runs if run.plan.scheduled or live([run]) or taken_from(run)]
 
 
 def _over(run: Run) -> bool:

@@ -139,6 +139,86 @@ def test_what_this_module_distributed_may_be_pinned() -> None:
     assert run.records[0].state == APPLIED
 
 
+def ephemeral(cluster: FakeCluster, kind: str) -> None:
+    """An operator sets one on a directory."""
+    at = cluster.directories[101]
+    at.distributed, at.random = ("1", False) if kind == "distributed" else ("0", True)
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("kind", ["distributed", "random"])
+def test_what_an_operator_distributed_after_its_record_was_written_is_not_pinned(
+    kind: str, force: bool, fails_over: bool
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {101: 2}), force=force), [])
+    manager.journal.head(run, state=RUNNING)
+    at = cluster.directories[101]
+    cluster.refused.add(at.path)
+    manager.tick(run)
+    assert (run.records[0].state, at.pin) == (INTENT, -1)
+    ephemeral(cluster, kind)
+    cluster.refused.clear()
+    if fails_over:
+        manager = Manager(cluster)
+        (run,) = manager.runs
+    until(manager, run, DONE)
+    assert (run.records[0].state, at.pin) == ((APPLIED, 2) if force else (SKIPPED, -1))
+    assert force or "ceph.dir.pin.distributed" in run.records[0].why
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("kind", ["distributed", "random"])
+def test_what_an_operator_distributes_while_the_record_is_written_is_not_pinned(
+    kind: str, force: bool
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, {101: 2}), force=force), [])
+    manager.journal.head(run, state=RUNNING)
+
+    def meanwhile(event: str) -> None:
+        if event.startswith("put step"):
+            cluster.watch = lambda _: None
+            ephemeral(cluster, kind)
+
+    cluster.watch = meanwhile
+    until(manager, run, DONE)
+    pin = cluster.directories[101].pin
+    assert (run.records[0].state, pin) == ((APPLIED, 2) if force else (SKIPPED, -1))
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_an_operator_pins_at_random_after_the_record_was_written_is_not_distributed(
+    refused: bool,
+) -> None:
+    """The MDS refused it at first, or it is just about to be asked."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s1", 101, "1", "0")
+    run = manager.journal.create(replace(plan(cluster, {101: 0}), steps=(step,)), [])
+    manager.runs.append(run)
+    manager.journal.head(run, state=RUNNING)
+
+    def meanwhile(event: str) -> None:
+        if event.startswith("put step"):
+            cluster.watch = lambda _: None
+            ephemeral(cluster, "random")
+
+    if refused:
+        cluster.refused.add(step.target)
+        manager.tick(run)
+        assert run.records[0].state == INTENT
+        cluster.refused.clear()
+        ephemeral(cluster, "random")
+    else:
+        cluster.watch = meanwhile
+    until(manager, run, DONE)
+    assert (run.records[0].state, cluster.directories[101].distributed) == (SKIPPED, "0")
+
+
 @pytest.mark.parametrize(("random", "state"), [(True, SKIPPED), (False, APPLIED)])
 def test_what_an_operator_pinned_at_random_is_not_distributed(random: bool, state: str) -> None:
     cluster = FakeCluster()
@@ -669,6 +749,137 @@ def test_an_operators_pause_ends_at_its_time_only() -> None:
     manager.tick(run)
     assert run.head.state == PAUSED and not run.records
     until(manager, run, DONE)
+
+
+def held(cluster: FakeCluster, manager: Manager, run: Run, by: str) -> None:
+    """A plan begins nothing more until it is told to, or its cluster is well."""
+    if by == "guard":
+        cluster.why = "rank 2 has failed"
+        manager.tick(run)
+    else:
+        manager.journal.interrupt(run, state=PAUSED if by == "pause" else STOPPED, by_operator=True)
+
+
+def goes_on(cluster: FakeCluster, fail_overs: int) -> Run:
+    """It does, by another manager, to its end."""
+    manager = [Manager(cluster) for _ in range(fail_overs)][-1]
+    (run,) = manager.runs
+    cluster.why = None
+    manager.journal.head(run, state=RUNNING, by_operator=False)
+    until(manager, run, DONE)
+    return run
+
+
+@pytest.mark.parametrize("fail_overs", [1, 2])
+@pytest.mark.parametrize("by", ["pause", "stop", "guard"])
+def test_what_an_operator_takes_back_while_nothing_is_done_stays_so_after_a_fail_over(
+    by: str, fail_overs: int
+) -> None:
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1, 101: 2})
+    cluster.refused.add(cluster.directories[101].path)
+    manager.tick(run)
+    assert {record.state for record in run.records.values()} == {INTENT}
+    held(cluster, manager, run, by)
+    cluster.directories[100].pin = -1
+    cluster.refused.clear()
+    cluster.lag = 1
+    run = goes_on(cluster, fail_overs)
+    assert [run.records[i].state for i in (0, 1)] == [SKIPPED, APPLIED], "what was not set is set"
+    assert (cluster.directories[100].pin, cluster.directories[101].pin) == (-1, 2)
+
+
+@pytest.mark.parametrize("by", ["", "pause", "stop", "guard"])
+def test_what_the_manager_before_has_set_is_not_set_again_when_an_operator_takes_it_back(by: str) -> None:
+    """It was under way at the fail-over; ``by``: what holds the plan then."""
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    manager.tick(started(cluster, manager, {100: 1}))
+    manager = Manager(cluster)
+    (run,) = manager.runs
+    manager.tick(run)
+    assert (run.records[0].state, cluster.directories[100].pin) == (INTENT, 1)
+    if by:
+        held(cluster, manager, run, by)
+    cluster.directories[100].pin = -1
+    cluster.lag = 1
+    if by:
+        run = goes_on(cluster, 1)
+    else:
+        until(manager, run, DONE)
+    assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_is_set_while_a_guards_pause_stands_is_known_after_a_fail_over_too(refused: bool) -> None:
+    """What holds it lets go on what was begun, and then no more, in the same words; ``refused``: the mon does
+    not take anything for a while then."""
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1})
+    cluster.refused.add(cluster.directories[100].path)
+    manager.tick(run)
+    cluster.why, cluster.busy = "it has MDSs for 3 of 4 ranks", True
+    manager.tick(run)
+    cluster.refused.clear()
+    manager.tick(run)
+    assert (run.head.state, cluster.directories[100].pin) == (PAUSED, 1)
+    cluster.busy, cluster.store.fail = False, refused
+    for _ in range(3):
+        manager.tick(run)
+    if refused:
+        assert len(manager.journal.behind()) == 1
+        cluster.store.fail = False
+        manager.journal.catch_up(1)
+        manager.tick(run)
+    assert cluster.events.count("put made") == 1
+    cluster.directories[100].pin = -1
+    run = goes_on(cluster, 1)
+    assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_was_set_when_a_pause_was_written_already_is_known_after_a_fail_over_too(refused: bool) -> None:
+    """An MDS takes seconds to confirm a pin; ``refused``: the mon does not take it at first."""
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1})
+
+    def pause(event: str) -> None:
+        if event.startswith("pin"):
+            cluster.watch = lambda _: None
+            run.memory.halted = True
+            manager.journal.interrupt(run, state=PAUSED, by_operator=True)
+            cluster.store.fail = refused
+
+    cluster.watch = pause
+    manager.tick(run)
+    assert (run.head.state, cluster.directories[100].pin) == (PAUSED, 1)
+    cluster.store.fail = False
+    manager.journal.catch_up(1)
+    cluster.directories[100].pin = -1
+    run = goes_on(cluster, 1)
+    assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
+
+
+def test_each_pause_writes_what_is_new_alone() -> None:
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1, 101: 2})
+
+    def told(state: str) -> int:
+        before = cluster.events.count("put made")
+        manager.journal.interrupt(run, state=state, by_operator=True)
+        return cluster.events.count("put made") - before
+
+    assert told(PAUSED) == 0
+    manager.journal.head(run, state=RUNNING, by_operator=False)
+    manager.tick(run)
+    assert told(PAUSED) == 1
+    manager.journal.head(run, state=RUNNING, by_operator=False)
+    manager.tick(run)
+    assert told(STOPPED) == 0
 
 
 def test_a_plan_whose_pause_is_over_tells_what_it_waits_for() -> None:

@@ -374,3 +374,24 @@ def test_a_removal_whose_answer_was_lost_is_undone_before_anything_is_written(
     manager.journal.record(run, 0, Record(INTENT, "-1", 1.0))
     (known,) = Manager(cluster).runs
     assert known.plan == run.plan and known.records.keys() == {0}
+
+
+def test_a_stop_is_durable_however_much_is_under_way() -> None:
+    """The mon takes 64 KiB a key; what was told once is not written anew."""
+    cluster = FakeCluster(directories=20_000)
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {ino: 1 for ino in cluster.directories}), [])
+    manager.journal.head(run, state=RUNNING)
+    for i in range(len(run.plan.steps)):
+        manager.journal.record(run, i, Record(INTENT, "-1", 1.0))
+    confirmed = set(range(len(run.plan.steps))) - {7}
+    run.memory.made.update(confirmed)
+    manager.journal.interrupt(run, state=STOPPED)
+    (read,) = Manager(cluster).runs
+    assert (read.head.state, read.memory.made, read.memory.told) == (STOPPED, confirmed, confirmed)
+    run.memory.made.add(7)
+    cluster.events.clear()
+    manager.journal.keep_made(run)
+    assert cluster.events == ["put made"]
+    (read,) = Manager(cluster).runs
+    assert read.memory.made == confirmed | {7}

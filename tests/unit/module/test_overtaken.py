@@ -11,7 +11,19 @@ from fake_cluster import plan
 from scheduled import Cluster, Manager
 
 from mds_partitioner.act.choice import later_than_all
-from mds_partitioner.act.run import DONE, RUNNING, SKIPPED, STOPPED, Run, moved_at
+from mds_partitioner.act.run import (
+    DONE,
+    KEPT,
+    ROLLED_BACK,
+    RUNNING,
+    SKIPPED,
+    STOPPED,
+    UNDOING,
+    Run,
+    moved_at,
+    owned_pins,
+    steps_in_force,
+)
 from mds_partitioner.errors import BadInput, Busy
 
 ANEW = "ceph mds_partitioner partition plan cephfs --heavy mask"
@@ -218,3 +230,92 @@ def test_the_last_one_is_the_last_whatever_the_clock_was_set_to(manager: Manager
     manager.run(60)
     undone(manager, "a")
     assert plans.newest(manager.fs, None).plan.name == "a", "of two that were run, the one that was so last"
+
+
+@pytest.mark.parametrize("how", ["under way", "rolled back"])
+def test_after_an_operator_took_something_from_a_newer_one(manager: Manager, how: str) -> None:
+    """What it would set of that would count as his, and stay for ever."""
+    planned(manager, "a", {100: 2})
+    planned(manager, "b", {100: 3})
+    cluster = manager.cluster
+    cluster.lag = 1000 if how == "under way" else 1
+    run = manager.partitioner.start(manager.fs, "b")
+    manager.run(10)
+    cluster.directories[100].pin, cluster.lag = -1, 1
+    if how != "under way":
+        undone(manager, "b")
+    manager.run(10)
+    assert run.head.state == (DONE if how == "under way" else ROLLED_BACK)
+    refused(manager, "a", "b")
+    done(manager, planned(manager, "c", {100: 2}))
+    assert owned_pins(steps_in_force(manager.partitioner.plans.known(), 1)) == {100: 2}
+    undone(manager, "c")
+    assert cluster.directories[100].pin == -1
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_after_an_operator_took_something_from_a_newer_one_of_the_schedulers(
+    manager: Manager, begun: bool
+) -> None:
+    """``begun``: so it was when it was stopped, and an MDS refused it."""
+    cluster, plans = manager.cluster, manager.partitioner.plans
+    manager.unwanted = lambda fscid: ""
+    cluster.lag = 1000
+
+    def ordered(moves: dict[int, int]) -> Run:
+        run = plans.propose(manager.fs, replace(plan(cluster, moves), scheduled=True, created=cluster.wall))
+        plans.admit(run)
+        return run
+
+    old = ordered({100: 2})
+    cluster.refused.add(cluster.directories[100].path)
+    manager.run(3 if begun else 0)
+    manager.partitioner.stop(manager.fs)
+    assert (old.head.state, len(old.records)) == (STOPPED, begun)
+    cluster.refused.clear()
+    ordered({100: 3})
+    manager.run(3)
+    assert cluster.directories[100].pin == 3
+    cluster.directories[100].pin = -1
+    manager.run(3)
+    with pytest.raises(Busy, match="before an operator changed what 'scheduler-2' had set"):
+        manager.partitioner.start(manager.fs, "scheduler-1")
+    manager.run(10)
+    assert cluster.directories[100].pin == -1
+    plans.remove("scheduler-2")
+    manager.partitioner.start(manager.fs, "scheduler-1")
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+@pytest.mark.parametrize("at", ["where it was put", "on its way home"])
+def test_a_rollback_that_goes_on_later_leaves_what_an_operator_took_meanwhile(
+    manager: Manager, at: str, forgotten: bool
+) -> None:
+    """It was stopped halfway, and what a newer plan set in place of its pin an operator took back.
+
+    ``at``: what was there when it was stopped; ``forgotten``: the newer plan is, before it goes on
+    """
+    cluster = manager.cluster
+    done(manager, planned(manager, "a", {100: 2}))
+    directory = cluster.directories[100]
+    if at == "where it was put":
+        cluster.refused.add(directory.path)
+    cluster.lag = 1000
+    old = manager.partitioner.rollback(manager.fs, "a")
+    manager.run(5)
+    manager.partitioner.stop(manager.fs)
+    cluster.refused.clear()
+    was = directory.pin
+    assert (old.records[0].state, was) == (UNDOING, 2 if at == "where it was put" else 0)
+    new = manager.partitioner.start(manager.fs, planned(manager, "b", {100: 3}))
+    manager.run(3)
+    assert directory.pin == 3
+    directory.pin = was
+    manager.run(3)
+    assert (new.head.state, new.records[0].state) == (DONE, SKIPPED)
+    cluster.lag = 1
+    if forgotten:
+        manager.partitioner.plans.remove("b")
+    assert owned_pins(steps_in_force(manager.partitioner.plans.known(), 1)) == {}
+    undone(manager, "a")
+    assert (old.head.state, old.records[0].state, directory.pin) == (ROLLED_BACK, KEPT, was)

@@ -12,8 +12,21 @@ from fake_cluster import FakeCluster, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import churned
 
+from mds_partitioner.act import registry
 from mds_partitioner.act.executor import ABREAST
-from mds_partitioner.act.run import APPLIED, DONE, PAUSED, ROLLED_BACK, RUNNING, SKIPPED, Head, Run
+from mds_partitioner.act.merge import merged
+from mds_partitioner.act.run import (
+    APPLIED,
+    DONE,
+    INTENT,
+    KEPT,
+    PAUSED,
+    ROLLED_BACK,
+    RUNNING,
+    SKIPPED,
+    Head,
+    Run,
+)
 from mds_partitioner.errors import Busy, NotFound
 from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.sampler import scheduler_state
@@ -22,7 +35,7 @@ from mds_partitioner.report.scheduler import Status, status_text
 from mds_partitioner.schedule import orders as orders_module
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move, Scatter
-from mds_partitioner.schedule.plans import undone
+from mds_partitioner.schedule.plans import owned, undone
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains, put_back
 from mds_partitioner.schedule.tick_interval import TICK
 
@@ -205,6 +218,175 @@ def test_an_operators_pin_that_is_as_an_earlier_one_of_ours_stays(under_way: boo
     manager.run(200)
     assert at.pin == ranks[0]
     assert all(d.pin == -1 for d in cluster.directories.values() if d is not at)
+
+
+def ordered(manager: Manager, moves: dict[int, int], seconds: int) -> Run:
+    """A plan of the scheduler's, and some time for it."""
+    made = replace(plan(manager.cluster, moves), scheduled=True, created=manager.cluster.wall)
+    run = manager.partitioner.plans.propose(manager.fs, made)
+    manager.partitioner.plans.admit(run)
+    manager.run(seconds)
+    return run
+
+
+def moved_once() -> tuple[Cluster, Manager]:
+    """The scheduler acts, has moved a directory, and has nothing more to move."""
+    cluster = Cluster([0.0] * 6)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(3)
+    assert ordered(manager, {100: 2}, 10).head.state == DONE
+    return cluster, manager
+
+
+def put_back_on_its_way() -> tuple[Cluster, Manager, Run]:
+    """It is about to move it again, and something else, when an operator sets the pin that was there."""
+    cluster, manager = moved_once()
+    cluster.lag = 1000
+    run = ordered(manager, {100: 3, 101: 1}, 3)
+    assert cluster.directories[100].pin == 3
+    cluster.directories[100].pin = 2
+    manager.run(3)
+    assert (run.records[0].state, run.records[1].state) == (SKIPPED, INTENT)
+    return cluster, manager, run
+
+
+def ours(manager: Manager) -> dict[int, int]:
+    """Pins that pass for the module's."""
+    made = owned(manager.partitioner.plans.of(manager.fs), 1, manager.cluster.wall)
+    values = {ino: int(value) for (_, ino, _), some in made.values.items() for value in some[:1] if ino}
+    assert values == made.pins
+    return values
+
+
+def undo_each(manager: Manager) -> None:
+    """An operator rolls back one plan after the other."""
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(5)
+    for run in manager.partitioner.plans.of(manager.fs)[::-1]:
+        manager.partitioner.rollback(manager.fs, run.plan.name)
+        manager.run(30)
+
+
+@pytest.mark.parametrize("arrived", [False, True])
+@pytest.mark.parametrize("each", [False, True])
+def test_an_operators_pin_that_no_tick_saw_before_the_rollback_stays(each: bool, arrived: bool) -> None:
+    """Whether it came while the second move was under way, or after it."""
+    cluster, manager = moved_once()
+    cluster.lag = 1 if arrived else 1000
+    ordered(manager, {100: 3}, 10)
+    cluster.directories[100].pin = 2
+    if each:
+        undo_each(manager)
+    else:
+        manager.scheduling.stop(manager.fs, rollback=True)
+    cluster.lag = 1
+    manager.run(100)
+    assert cluster.directories[100].pin == 2 and ours(manager) == {}
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("order", ["at once", "it has ended", "each", "merged", "forgotten"])
+def test_an_operators_pin_that_is_as_ours_was_before_the_move_under_way_stays(
+    order: str, fails_over: bool
+) -> None:
+    cluster, manager, run = put_back_on_its_way()
+    if order != "at once":
+        cluster.lag = 1
+        manager.run(10)
+        assert run.head.state == DONE
+    if order == "forgotten":
+        manager.partitioner.plans.remove(run.plan.name, manager.fs)
+    if order == "merged":
+        manager.partitioner.plans.merge(manager.fs, manager.partitioner.plans.of(manager.fs)[1:])
+    if fails_over:
+        manager = Manager(cluster)
+    assert ours(manager) == ({} if order == "forgotten" else {101: 1})
+    if order == "each":
+        undo_each(manager)
+    else:
+        manager.scheduling.stop(manager.fs, rollback=True)
+        manager.run(2)
+        cluster.lag = 1
+        manager.run(100)
+        assert manager.scheduling.get(manager.fs).mode == OFF
+    pins = {ino: d.pin for ino, d in cluster.directories.items() if d.pin != -1}
+    assert pins == {100: 2} | ({101: 1} if order == "forgotten" else {})
+
+
+def test_an_older_plan_that_is_not_merged_does_not_get_back_what_an_operator_took() -> None:
+    cluster, manager, run = put_back_on_its_way()
+    cluster.lag = 1
+    manager.run(10)
+    plans = manager.partitioner.plans
+    ordered(manager, {102: 1}, 10)
+    assert plans.of(manager.fs)[2] is run
+    plans.merge(manager.fs, plans.of(manager.fs)[2:])
+    for each in (manager, Manager(cluster)):
+        assert [record.state for record in each.partitioner.plans.of(each.fs)[1].records.values()] == [KEPT]
+        assert ours(each) == {101: 1, 102: 1}
+
+
+def test_what_he_took_from_a_plan_that_is_forgotten_while_older_ones_are_merged_stays_his(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, manager, run = put_back_on_its_way()
+    cluster.lag = 1
+    manager.run(10)
+    plans = manager.partitioner.plans
+
+    def meanwhile(*given: Any) -> Any:
+        made_one = merged(*given)
+        plans.remove(run.plan.name, manager.fs)
+        return made_one
+
+    monkeypatch.setattr(registry, "merged", meanwhile)
+    plans.merge(manager.fs, plans.of(manager.fs)[:2])
+    for each in (manager, Manager(cluster)):
+        assert len(each.partitioner.plans.of(each.fs)) == 2 and ours(each) == {}
+
+
+def test_what_an_operator_left_to_the_scheduler_again_is_its_own_again() -> None:
+    cluster, manager, _ = put_back_on_its_way()
+    cluster.lag = 1
+    manager.run(10)
+    cluster.directories[100].pin = -1
+    ordered(manager, {100: 1}, 10)
+    assert ours(manager) == {100: 1, 101: 1}
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(100)
+    assert all(d.pin == -1 for d in cluster.directories.values())
+
+
+def test_an_operators_pin_that_a_rollback_kept_is_not_taken_by_the_next() -> None:
+    """It is as an earlier plan had set it."""
+    cluster, manager = moved_once()
+    for rank in (1, 3):
+        ordered(manager, {100: rank}, 10)
+    cluster.directories[100].pin = 2
+    undo_each(manager)
+    assert cluster.directories[100].pin == 2 and ours(manager) == {}
+
+
+def test_an_operators_plan_from_which_he_took_a_pin_divides_those_of_the_scheduler() -> None:
+    """Else what was set before it would be as new as what was set after it."""
+    cluster, manager = moved_once()
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.partitioner.plans.save(replace(plan(cluster, {100: 3}), created=cluster.wall))
+    cluster.lag = 1000
+    manager.partitioner.start(manager.fs, "p")
+    manager.run(3)
+    cluster.directories[100].pin = 2
+    cluster.lag = 1
+    manager.run(10)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(3)
+    ordered(manager, {101: 1}, 10)
+    assert ours(manager) == {101: 1}
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(100)
+    assert manager.scheduling.get(manager.fs).mode == OFF
+    assert {ino: d.pin for ino, d in cluster.directories.items() if d.pin != -1} == {100: 2}
 
 
 def test_what_was_skipped_is_told_before_its_plan_becomes_a_part_of_another(
