@@ -380,7 +380,7 @@ def test_a_stop_is_durable_however_much_is_under_way() -> None:
     """The mon takes 64 KiB a key; what was told once is not written anew."""
     cluster = FakeCluster(directories=20_000)
     manager = Manager(cluster)
-    run = manager.journal.create(plan(cluster, {ino: 1 for ino in cluster.directories}), [])
+    run = manager.journal.create(plan(cluster, dict.fromkeys(cluster.directories, 1)), [])
     manager.journal.head(run, state=RUNNING)
     for i in range(len(run.plan.steps)):
         manager.journal.record(run, i, Record(INTENT, "-1", 1.0))
