@@ -19,7 +19,7 @@ from mds_partitioner.plan.circumstances import Circumstances, above
 from mds_partitioner.plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Step
 from mds_partitioner.plan.plan import Plan as Made
 from mds_partitioner.plan.planner import make_plan
-from mds_partitioner.verify.guards import why_wait
+from mds_partitioner.verify.guards import PLAN, why_wait
 from sim.model.cluster import Cluster
 from sim.model.namespace import DISTRIBUTED_FACTOR
 from sim.policies.base import NOTHING, Context, Orders, Pin, Policy
@@ -150,7 +150,7 @@ class Execution:
         if self.ended is not None:
             return NOTHING
         fs = fs_state(cluster, None)
-        if why_wait(fs, {}, {}) is not None:
+        if why_wait(fs, {}, {}, PLAN) is not None:
             return NOTHING
         orders = Orders()
         tried: set[int] = set()

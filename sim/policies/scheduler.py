@@ -14,7 +14,7 @@ from mds_partitioner.schedule.core.state import Limits, State
 from mds_partitioner.schedule.core.view import Piece, View
 from mds_partitioner.schedule.rounds import GLANCE
 from mds_partitioner.schedule.watch import APART, rank_view
-from mds_partitioner.verify.guards import why_wait
+from mds_partitioner.verify.guards import SCHEDULER, why_wait
 from sim.model.arrays import Floats, Ints
 from sim.model.cluster import Cluster
 from sim.model.tree import Tree
@@ -83,7 +83,7 @@ class Schedule(Policy):
         return replace(view, wait=self._wait(cluster))
 
     def _wait(self, cluster: Cluster) -> str:
-        return why_wait(fs_state(cluster, self.context.mask), {}, {}) or ""
+        return why_wait(fs_state(cluster, self.context.mask), {}, {}, SCHEDULER) or ""
 
     def _view(self, cluster: Cluster, verdict: Verdict) -> View:
         wait = self._wait(cluster)
