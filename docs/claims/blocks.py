@@ -38,7 +38,7 @@ OTHERS = (
     *(f"scheduler/eight-again/{load}-tentacle-5x8" for load in ("cnn", "jumps", "zipf")),
     "scheduler/eight-third/cnn-tentacle-5x8",
     "scheduler/eight-fourth/cnn-tentacle-5x8",
-    *(f"scheduler/five/{load}-tentacle-5x5" for load in ("cnn", "flash", "mix", "nlp", "zipf")),
+    *(f"scheduler/five/{load}-tentacle-5x5" for load in ("cnn", "flash", "jumps", "mix", "nlp", "zipf")),
     "scheduler/five-again/flash-tentacle-5x5",
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
