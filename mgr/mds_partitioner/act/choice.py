@@ -18,6 +18,7 @@ from .run import (
     READY,
     ROLLING_BACK,
     STOPPED,
+    UNDOING,
     UNDONE,
     Run,
     in_force,
@@ -160,7 +161,7 @@ def refuse_overtaken(run: Run, runs: Sequence[Run], fs: str) -> None:
                 f"plan '{run.plan.name}' was made before '{other.plan.name}' was executed or undone: {anew}"
             )
         if of_fs and both and made_after(other, run) and not _to_be_set(run).isdisjoint(taken_from(other)):
-            forget = f"forget it ('partition rm {run.plan.name}')"
+            forget = f"forget it ('partition rm {run.plan.name} {fs}')"
             taken = f"an operator changed what '{other.plan.name}' had set, and it would set"
             raise Busy(f"plan '{run.plan.name}' was made before {taken}: {forget}")
     if _replaces_others(run, owned_values(steps_in_force(runs, run.plan.fscid))):
@@ -180,9 +181,9 @@ def _changed_since(made: float, run: Run) -> bool:
 
 
 def _to_be_set(run: Run) -> set[About]:
-    """What it begins, or has begun and not set, for all that is known."""
-    steps, records = run.plan.steps, run.records
-    return {step.about for i, step in enumerate(steps) if i not in records or records[i].state == INTENT}
+    """What it begins, or has begun and not set, for all that is known, or puts back as it came too late."""
+    steps, records, open_ = run.plan.steps, run.records, (INTENT, UNDOING)
+    return {step.about for i, step in enumerate(steps) if i not in records or records[i].state in open_}
 
 
 def _replaces_others(run: Run, ours: Mapping[About, Collection[str]]) -> bool:

@@ -53,8 +53,8 @@ class Seen:
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
     :ivar overtaken: it had the planned value, and a later plan of ours has replaced that
-    :ivar taken: it has the planned value, or is on its way home, but by an operator, since he took another
-        value of a later plan away; asked when it is to be undone
+    :ivar taken: an operator took away what a later plan had set; asked before it is begun, and, where it has
+        the planned value or is on its way home, when it is to be undone
     """
 
     value: str | None
@@ -201,6 +201,8 @@ class StepCore:
             return self._to(SKIPPED, why)
         if seen.barred:
             return self._to(SKIPPED, seen.barred)
+        if seen.taken:
+            return self._to(SKIPPED, "an operator changed what a later plan had set")
         if seen.held and not force:
             return self._to(SKIPPED, seen.held)
         return Transition(Record(INTENT, value, self._now), step.value)

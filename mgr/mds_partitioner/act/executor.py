@@ -284,6 +284,8 @@ class Executor:
             seen = self._see(run, i, change, home, now)
         except Gone as e:
             seen = Seen(None, str(e))
+        if _overruled(run, began):  # what was confirmed just now is not in what the order has written
+            self._journal.keep_made(run)
         at = self._later(run, now) if back else now.wall
         core = StepCore(step, record, seen, at, settings.arrival_timeout)
         late = None
@@ -341,8 +343,7 @@ class Executor:
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
             overtaken=under_way and not as_set and replaced_since(run, step, self._runs()),
-            taken=back
-            and (as_set or on_way_home(step, record, value))
+            taken=(record is None or (back and (as_set or on_way_home(step, record, value))))
             and taken_since(run, step, self._runs()),
         )
 

@@ -313,7 +313,7 @@ class Plans:
     def _hand_over(self, run: Run) -> None:
         """Before a plan is no more: what an operator has taken from it is no older plan's either.
 
-        :raises Busy: one of these was just merged, or is undone or removed now
+        :raises Busy: one of these was just merged, or is undone or removed now, or going to be
         :raises JournalError: as they were, of some of them
         """
         his = taken_from(run)
@@ -321,10 +321,13 @@ class Plans:
             if other.plan.fscid != run.plan.fscid or not choice.made_after(run, other):
                 continue
             for _, i, record in in_force([other], run.plan.fscid):
-                undone = record.state == UNDOING and other.head.state in ACTIVE  # by the mover, just now
-                if other.plan.steps[i].about in his and not undone:
-                    with self.reserved(other):
-                        self._journal.record(other, i, replace(record, state=KEPT, why=""))
+                if other.plan.steps[i].about not in his:
+                    continue
+                if record.state == UNDOING and other.head.state in ACTIVE:  # the mover may be at it now
+                    name, state = other.plan.name, other.head.state
+                    raise Busy(f"plan '{name}' is {state}, with what an operator changed: wait, or stop it")
+                with self.reserved(other):
+                    self._journal.record(other, i, replace(record, state=KEPT, why=""))
 
     def _is_left_alone(self, run: Run) -> bool:
         """Has it ended, and no command is about to change it? The lock is held."""

@@ -317,5 +317,42 @@ def test_a_rollback_that_goes_on_later_leaves_what_an_operator_took_meanwhile(
     if forgotten:
         manager.partitioner.plans.remove("b")
     assert owned_pins(steps_in_force(manager.partitioner.plans.known(), 1)) == {}
+    if not forgotten:  # nor is it while that goes on, or would when it is resumed
+        manager.partitioner.rollback(manager.fs, "a")
+        manager.partitioner.pause(manager.fs, 5)
+        with pytest.raises(Busy, match="plan 'a' is paused, with what an operator changed"):
+            manager.partitioner.plans.remove("b")
     undone(manager, "a")
     assert (old.head.state, old.records[0].state, directory.pin) == (ROLLED_BACK, KEPT, was)
+
+
+def test_what_is_begun_later_leaves_what_an_operator_took_from_a_newer_one_meanwhile(
+    manager: Manager,
+) -> None:
+    """Both are the scheduler's; the older one was stopped and goes on by hand."""
+    cluster = manager.cluster
+    manager.unwanted = lambda fscid: ""
+    made = plan(cluster, {101: 2, 100: 2}, name="scheduler-1")
+    steps = tuple(replace(step, phase=step.phase + (step.ino == 100)) for step in made.steps)
+    plans = manager.partitioner.plans
+    older = plans.propose(manager.fs, replace(made, steps=steps, scheduled=True))
+    plans.admit(older)
+    manager.partitioner.stop(manager.fs)
+    cluster.lag = 1000
+    cluster.wall += 5.0
+    manager.partitioner.start(manager.fs, "scheduler-1")
+    manager.run(3)
+    newer = plans.propose(manager.fs, replace(plan(cluster, {100: 3}), scheduled=True, created=cluster.wall))
+    plans.admit(newer)
+    manager.run(3)
+    directory = cluster.directories[100]
+    assert directory.pin == 3
+    directory.pin = -1
+    manager.run(3)
+    assert newer.records[0].state == SKIPPED
+    cluster.lag = 1
+    manager.run(20)
+    assert directory.pin == -1
+    assert {record.state for i, record in older.records.items() if older.plan.steps[i].ino == 100} == {
+        SKIPPED
+    }
