@@ -188,7 +188,7 @@ def test_a_plan_pauses_resumes_and_stops(analyzed: Cluster) -> None:
 
 @pytest.mark.every_release_alike
 def test_planning_again_after_a_finished_plan_proposes_nothing(analyzed: Cluster, load: LoadSpec) -> None:
-    analyzed.plan("--heavy", "fanout")
+    made = analyzed.plan("--heavy", "fanout")
     analyzed.module("partition start")
     analyzed.wait_state("done")
     # Six seconds on a busy machine are measured to no more than this.
@@ -201,8 +201,10 @@ def test_planning_again_after_a_finished_plan_proposes_nothing(analyzed: Cluster
             fresh = analyzed.plan("--heavy", "fanout")
             assert fresh["steps"] == [], fresh["commands"]
         analyzed.set(min_gain=0.05, rest_period=600)
+        # What was where it should be has not moved, and need not rest.
+        moved = {step["target"] for step in made["steps"]}
         resting = analyzed.plan("--heavy", "fanout")
-        assert resting["steps"] == []
+        assert moved.isdisjoint(step["target"] for step in resting["steps"]), resting["commands"]
     finally:
         analyzed.set(min_gain=0.05, imbalance_threshold=0.075)
 
