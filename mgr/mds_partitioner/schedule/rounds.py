@@ -130,8 +130,9 @@ class Rounds:
         return max(float(self._settings()[1].scheduler_interval), self._host.report_period())
 
     def _pace(self, watch: Watch) -> float:
-        """s between two looks at a file system, as long as looks take no more than their share."""
-        return max(self._interval(), min(CALM, watch.spent / SHARE))
+        """s between two looks at a file system, as long as looks take no more than their share. What one
+        alone took, as the first of a manager may, says nothing of the next."""
+        return max(self._interval(), min(CALM, watch.spent / SHARE, watch.spent_before / SHARE))
 
     def read(self, each: Each = in_turn) -> float:
         """Read about directories, for the looks. Returns in how many seconds it is to be done again."""
@@ -224,7 +225,8 @@ class Rounds:
         view = blind if wait else self._seen(fs, watch, settings, ours, now)
         if view.measured:
             # After a look that waits the next one is no glance: ranks may have gone meanwhile.
-            watch.measured, watch.spent = float("-inf") if wait else now.steady, 0.0
+            watch.measured = float("-inf") if wait else now.steady
+            watch.spent_before, watch.spent = watch.spent, 0.0
         view = view if wait else self._readied(watch, view)
         over = self._orders.give_up(fs, watch, now)
         before = watch.state

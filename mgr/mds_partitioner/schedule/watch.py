@@ -84,7 +84,8 @@ class Watch:
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
-    :ivar spent: CPU seconds that this took since ``measured``, that look included
+    :ivar spent: CPU seconds that this took since ``measured``, that look included; spent_before: likewise, up
+        to that look
     :ivar ordered: when something was ordered last, or may have been by another manager, steady clock, s
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar counted: what was done in all, as the mon has it: a manager that takes over tells no less
@@ -121,6 +122,7 @@ class Watch:
     read_due: float = 0.0
     measured: float = float("-inf")
     spent: float = 0.0
+    spent_before: float = 0.0
     asked: float = float("-inf")
     mapped: float = float("-inf")
     ordered: float = float("-inf")

@@ -127,6 +127,21 @@ def test_looks_that_cost_more_are_rarer_and_what_moves_is_followed_meanwhile(
     assert loads(cluster) == [200.0] * 4
 
 
+def test_one_look_that_costs_much_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, spent, looked = Cluster(), [0.0], Looker.look
+    manager, measured = Manager(cluster, spent=lambda: spent[0]), list[float]()
+
+    def looks(*args: Any) -> View:
+        spent[0] += 60.0 if len(measured) == 3 else 0.0
+        measured.append(cluster.steady)
+        return looked(*args)
+
+    monkeypatch.setattr(Looker, "look", looks)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(60)
+    assert max(after - before for before, after in zip(measured, measured[1:])) <= 10.0
+
+
 def test_a_longer_interval_is_not_waited_for_when_it_was_made_shorter() -> None:
     manager = Manager(Cluster(), fewer(scheduler_interval=3600))
     manager.scheduling.start(manager.fs, ADVISE)
