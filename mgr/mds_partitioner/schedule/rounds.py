@@ -41,7 +41,7 @@ from .tick_interval import TickInterval
 from .watch import CALM, Looker, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
-SHARE = 0.02  # of a core that looks take: with very many directories there are fewer of them
+SHARE = 0.0175  # of a core that looks take: with very many directories there are fewer of them
 IDLE = 10.0  # s between two looks whether there is something to do
 UNHEARD = "rank {} has not told this manager twice yet what it serves"
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
