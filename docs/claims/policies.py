@@ -9,7 +9,7 @@ from experiments.common.figures import compare
 from experiments.common.figures.compare import BASE
 from experiments.conditions import tables
 
-OURS = f"lunule-{TO_AUTH.partition('-')[2]}"
+OURS = "lunule-to-auth"
 _RATIOS = [(other, of) for other in (BASE, TO_AUTH) for of in (tables.whole, blocks.ranks_worth)]
 
 

@@ -45,7 +45,7 @@ class Ratio:
 
     blocks: tuple[float, ...]
     left_out: int  # pairs of which a cell does not count, or that are no block
-    changed: bool = False
+    changed: bool
 
     @property
     def median(self) -> float:

@@ -476,13 +476,14 @@ def test_nothing_is_asked_of_what_is_under_way() -> None:
 
 @dataclass
 class Sluggish(Counting):
-    """Answers so many questions about children in a round."""
+    """Answers so many of its questions in a round; those after them are not begun."""
 
     answers: int = 6
+    about: str = "_read_children"  # who asks them
 
     def begin_on_fs(self, fs: Any, question: Any) -> Future[Any]:
         """Host.begin_on_fs."""
-        if "_read_children" not in str(question.func):
+        if self.about not in str(question.func):
             return super().begin_on_fs(fs, question)
         self.answers -= 1
         return super().begin_on_fs(fs, question) if self.answers >= 0 else Future()
@@ -878,25 +879,10 @@ def test_facts_of_the_busiest_are_new_in_each_round_and_all_others_have_their_tu
     assert entries_after(1_000_000, 32) == [1_000_000] * 300
 
 
-@dataclass
-class Late(Counting):
-    """Answers so many questions about facts in a round; those after them are not begun."""
-
-    answers: int = 8
-    left: int = 0
-
-    def begin_on_fs(self, fs: Any, question: Any) -> Future[Any]:
-        """Host.begin_on_fs."""
-        if "_read_facts" not in str(question.func):
-            return super().begin_on_fs(fs, question)
-        self.left -= 1
-        return super().begin_on_fs(fs, question) if self.left >= 0 else Future()
-
-
 @pytest.mark.parametrize("answers", [4, 8, 16, 40])
 def test_where_mdss_are_slow_all_is_read_before_the_busiest_are_read_again(answers: int) -> None:
     cluster = Cluster([0.0] * 300)
-    host: Any = Late(cluster, answers=answers)
+    host: Any = Sluggish(cluster, about="_read_facts")
     catalogue, paths = Catalogue(host, BEGINNING), [f"{NOGROUP}/s{i}" for i in range(300)]
     wanted = Wanted({path: 1000.0 - i for i, path in enumerate(paths[200:])})
     rounds = iter(range(1000))
@@ -904,7 +890,7 @@ def test_where_mdss_are_slow_all_is_read_before_the_busiest_are_read_again(answe
     def after(times: int) -> list[float]:
         """When each was read, in seconds before the last of so many rounds."""
         for late in (6.0 * next(rounds) for _ in range(times)):
-            host.left = answers
+            host.answers = answers
             catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + late)
         known = catalogue.known.read
         return [BEGINNING + late - known[path] for path in paths if path in known]
