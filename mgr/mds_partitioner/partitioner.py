@@ -172,9 +172,10 @@ class Partitioner:
         return replace(settings, max_moves=max(len(run.plan.steps), 1))
 
     def _distributed(self, fscid: int) -> dict[int, str]:
-        made = steps_in_force(self.plans.known(), fscid)
-        begun = ((kind, ino) for (kind, ino, _), values in owned_values(made).items() if "1" in values)
-        return owned_distributed(made) | {ino: "1" for kind, ino in begun if kind == DISTRIBUTED_STEP}
+        in_force = steps_in_force(self.plans.known(), fscid)  # of pins there may be thousands
+        made = [(step, record) for step, record in in_force if step.kind == DISTRIBUTED_STEP]
+        begun = (ino for (_, ino, _), values in owned_values(made).items() if "1" in values)
+        return owned_distributed(made) | dict.fromkeys(begun, "1")
 
     def plan(
         self,
