@@ -7,10 +7,12 @@ import math
 from dataclasses import replace
 
 from ...engine.inside import LEAST_RATE
+from .choose import LEAST
 from .demand import HELD
 from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
+from .sleepers import ASLEEP
 from .state import NOBODY, State, parted
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
@@ -18,6 +20,7 @@ LONG = 60.0  # s that requests wait beside an idle rank at one that is not full:
 BEGINS = 2.0  # times what all ranks served a look ago: it is a load that begins
 RESUMED = 15.0  # s, in which each rank has told twice what it serves since
 ENDS = 0.8  # of that: it ends, or goes elsewhere
+RISES = HELD - 1  # looks, at most, for which it is waited until it is known what will be used how much
 URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough (FoundationDB)
 
 
@@ -43,9 +46,23 @@ def uneven(look: Look) -> tuple[State, str]:
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or lasts or waits
     told = f"rank {top} has {relative[top]:.2f} times its share"
+    rises = far and state.rising < RISES and _rises(look, top)
+    state = replace(state, rising=state.rising + one if rises else 0)
+    if rises:
+        return replace(state, acting=False), f"{told}: what was idle there is used now, by and by"
     if not (acting or full or view.harmful):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"
     return replace(state, acting=acting), told
+
+
+def _rises(look: Look, rank: int) -> bool:
+    """Is a part of a rank's load on what had next to nothing a look ago? It is not known yet how much all
+    that will have, and nothing is learned of that while some of it moves."""
+    demand, now, share = look.state.demand, look.view.now, look.asked.share
+    idle = look.state.asleep.union(wake.ino for wake in look.state.wakes if wake.at == now)
+    own = (demand[p.ino] for p in look.view.pieces if p.rank == rank and p.ino in idle)
+    rising = (d.mean for d in own if d.turned == now and d.mean > ASLEEP * share)
+    return sum(rising) > LEAST * share
 
 
 def _times(look: Look) -> float:

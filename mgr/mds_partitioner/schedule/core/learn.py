@@ -25,6 +25,7 @@ FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanw
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
 REPORTED = 1.5  # looks, in which each rank has told what it serves since
 MISSING = 2.5  # times what is usual between two looks: some were not taken, or they are rarer from now on
+BEGINS = 2.0  # times what a rank served a look ago: a load begins there
 RARER = 1.5  # times that, at most, is what is usual after one such
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was; and after it woke
 
@@ -293,9 +294,13 @@ def _toll(state: State, past: Sequence[Past], requests: float, dt: float) -> Tol
 
 def _rest(rank: RankView, state: State, seen: float, stale: Collection[int]) -> float:
     """req/s of a rank that are no piece's. ``seen``: that are, req/s."""
-    if rank.rank in stale and rank.rank in state.rest:
-        return state.rest[rank.rank]
-    return max(0.0, rank.requests - seen)
+    known, found = state.rest.get(rank.rank), max(0.0, rank.requests - seen)
+    if known is not None and rank.rank in stale:
+        return known
+    last = state.rates.get(rank.rank, ())
+    if known is not None and last and rank.requests > BEGINS * last[-1]:
+        return min(known, found)  # clients that begin look up the way to what they use, and then no more
+    return found
 
 
 def _scale(
