@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -1180,6 +1180,51 @@ def test_what_an_operator_distributed_no_more_stays_so() -> None:
     cluster.directories[parent].distributed = "0"
     manager.run(AT_LAST)
     assert cluster.directories[parent].distributed == "0"
+
+
+@pytest.mark.parametrize("make", [churned, flat])
+def test_what_an_operator_takes_back_himself_is_his(make: Callable[[], Cluster]) -> None:
+    """As docs/scheduler.md tells him to."""
+    cluster = make()
+    (parent,) = cluster.files or cluster.churning
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    at = cluster.directories[parent]
+    assert at.distributed == "1"
+    at.distributed, at.pin = "0", 2
+    manager = Manager(cluster)
+    manager.run(60)
+    assert (at.distributed, at.pin) == ("0", 2)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    assert manager.scheduling.get(manager.fs).mode == OFF
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert (at.distributed, at.pin, len(set_distributed(cluster))) == ("0", 2, 1)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_without_a_pin_it_is_neither_distributed_nor_moved_until_that_was_undone(again: bool) -> None:
+    cluster = flat()
+    (parent,) = cluster.files
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    at, above = cluster.directories[parent], cluster.directories[103]
+    assert at.distributed == "1"
+    at.distributed = "0"
+    if again:  # what was done before is not undone by the next rollback
+        manager.scheduling.stop(manager.fs, rollback=False)
+        manager.scheduling.start(manager.fs, ACT)
+    manager = Manager(cluster)
+    manager.run(AT_LAST)
+    assert (at.distributed, at.pin, above.pin) == ("0", -1, -1)
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(AT_LAST)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert (at.distributed == "1") is not again
 
 
 def set_distributed(cluster: Cluster) -> list[str]:
