@@ -5,16 +5,17 @@ import numpy as np
 
 from .bad_input import BadInputError
 from .capacity import rank_capacities
-from .inputs import Args, Json, amounts_or_none, check_names, rank_series, required, undisturbed
+from .inputs import Args, Json, amounts_or_none, check_names, of_epochs, rank_series, required, undisturbed
 from .inside import EASY
 from .saturation import saturated_epochs
 
-NAMES = ("ranks", "loads", "latency", "fetches", "moved", "earlier")
+NAMES = ("ranks", "loads", "latency", "fetches", "moved", "passed", "earlier")
 
 
 def capacities(args: Args) -> dict[str, Json]:
     """``full``: ranks that are saturated in the last epoch. ``capacities``: one a rank, req/s, null where it
-    is not known; ``earlier``: those of the call before, likewise."""
+    is not known, of what it serves and of what it passes on (``passed``), which takes it about as long;
+    ``earlier``: those of the call before, likewise."""
     check_names(args, NAMES)
     ranks, loads, latency, fetches = rank_series(args)
     earlier = amounts_or_none(required(args, "earlier"), "earlier")
@@ -23,7 +24,8 @@ def capacities(args: Args) -> dict[str, Json]:
     saturated = saturated_epochs(loads, latency, fetches, alike=False)
     inside = loads[:, -1] * latency[:, -1]
     rests = (inside > 0.0) & (inside <= EASY)
-    known = rank_capacities(loads, saturated & undisturbed(args, loads), rests, earlier)
+    passed = of_epochs(args, "passed", loads)
+    known = rank_capacities(loads + passed, saturated & undisturbed(args, loads), rests, earlier)
     return {
         "full": [rank for rank, own in zip(ranks, saturated[:, -1]) if own],
         "capacities": [None if np.isnan(value) else float(value) for value in known],

@@ -136,21 +136,23 @@ def series(value: Json, name: str, rows: int) -> Floats:
 def rank_series(args: Args) -> tuple[list[int], Floats, Floats, Floats]:
     """The ranks, and their loads (req/s), latency (s) and fetches (1/s): (ranks, epochs) each."""
     ranks = some_ranks(args, "ranks")
-    loads, latency, fetches = (
-        series(required(args, name), name, len(ranks)) for name in ("loads", "latency", "fetches")
-    )
-    for name, table in (("latency", latency), ("fetches", fetches)):
-        if table.shape != loads.shape:
-            raise BadInputError(f"{name} has {table.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
+    loads = series(required(args, "loads"), "loads", len(ranks))
+    latency, fetches = (of_epochs(args, name, loads) for name in ("latency", "fetches"))
     return ranks, loads, latency, fetches
+
+
+def of_epochs(args: Args, name: str, loads: Floats) -> Floats:
+    """A table of the same ranks and epochs as the loads."""
+    table = series(required(args, name), name, loads.shape[0])
+    if table.shape != loads.shape:
+        raise BadInputError(f"{name} has {table.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
+    return table
 
 
 def undisturbed(args: Args, loads: Floats) -> Bools:
     """(ranks, epochs): little was exported or imported (``moved``, inodes/s). What a rank serves meanwhile is
     not all that it can."""
-    moved = series(required(args, "moved"), "moved", loads.shape[0])
-    if moved.shape != loads.shape:
-        raise BadInputError(f"moved has {moved.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
+    moved = of_epochs(args, "moved", loads)
     return np.asarray(moved <= LITTLE * loads)
 
 

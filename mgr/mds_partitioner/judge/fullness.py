@@ -26,7 +26,7 @@ PATIENCE, LONGEST = 120, 1440
 class Taught:
     """What an MDS was found to be able to serve.
 
-    :ivar value: req/s
+    :ivar value: req/s, with what it passes on, which takes it about as long
     :ivar inside: requests that it had inside then: with more of them it may serve more
     """
 
@@ -85,6 +85,7 @@ def fullness(
             "latency": [[s.quickest for s in row] for row in series.values()],
             "fetches": [[s.fetches for s in row] for row in series.values()],
             "moved": moved(series),
+            "passed": [[s.forwards for s in row] for row in series.values()],
             "earlier": [known[name].value if name in known else None for name in names],
         },
     )
@@ -94,7 +95,7 @@ def fullness(
         for (rank, row), value in zip(series.items(), values)
     }
     found = {name: each for name, each in taught.items() if each is not None}
-    eased = {row[-1].name: row[-1].requests for row in _resting(series, full, found)}
+    eased = {row[-1].name: _done(row[-1]) for row in _resting(series, full, found)}
     found |= {n: replace(found[n], inside=0.0) if n in found else Taught(did) for n, did in eased.items()}
     doubted = {n: replace(d, looks=d.looks - 1) for n, d in last.doubted.items() if d.looks + d.wait > 1}
     spared = {name for name, doubt in doubted.items() if doubt.looks > 0}
@@ -127,7 +128,7 @@ def _alike(
     rest = {name: of for name, of in known.items() if name not in crowded}
     if max(changed) <= CHANGED:
         times = max(changed)
-        if any(sample.requests > times * was[name] for name, (sample, full) in rest.items() if not full):
+        if any(_done(sample) > times * was[name] for name, (sample, full) in rest.items() if not full):
             return {}
         values = {name: min(found[name].value, times * was[name]) for name in rest}
     elif min(changed) * CHANGED >= 1.0:
@@ -135,7 +136,7 @@ def _alike(
         values = {n: max(found[n].value, min(changed) * was[n]) for n, (_, full) in rest.items() if not full}
     else:
         return {}
-    return {name: replace(found[name], value=max(v, last[name][0].requests)) for name, v in values.items()}
+    return {name: replace(found[name], value=max(v, _done(last[name][0]))) for name, v in values.items()}
 
 
 def _resting(
@@ -154,7 +155,7 @@ def _resting(
         row
         for row in rows
         if len(row) == WHILE
-        if all(_inside(s) <= most and s.requests >= CHANGED * value.get(s.name, best) for s in row)
+        if all(_inside(s) <= most and _done(s) >= CHANGED * value.get(s.name, best) for s in row)
     ]
 
 
@@ -175,13 +176,18 @@ def _idle(
     return {
         row[-1].name
         for rank, row in rows.items()
-        if rank not in awaited and all(_inside(s) <= most and s.requests < low.get(s.name, 0.0) for s in row)
+        if rank not in awaited and all(_inside(s) <= most and _done(s) < low.get(s.name, 0.0) for s in row)
     }
 
 
 def _inside(sample: RankSample) -> float:
     """Requests that a rank has inside, or at most where the quickest kind was not measured anew."""
     return sample.inside or sample.requests * sample.latency
+
+
+def _done(sample: RankSample) -> float:
+    """req/s that a rank served or passed on."""
+    return sample.requests + sample.forwards
 
 
 def _taught(last: RankSample, full: bool, value: float | None, known: Taught | None) -> Taught | None:
@@ -193,7 +199,7 @@ def _taught(last: RankSample, full: bool, value: float | None, known: Taught | N
     """
     inside = last.inside
     if value is None:
-        return None if known is None else Taught(max(known.value, last.requests))
+        return None if known is None else Taught(max(known.value, _done(last)))
     if known is None:
         return Taught(value, inside if full else 0.0)
     if not full or last.exported or last.imported:

@@ -190,14 +190,18 @@ def relative(view: View) -> dict[int, float]:
 
 
 def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
-    """A rank as the core is shown it. ``option``: rank_capacity, req/s; 0: it is learned."""
+    """A rank as the core is shown it: what it has to pass on takes the time of as many requests.
+
+    :param option: rank_capacity, req/s; 0: it is learned
+    """
     taught = found.capacity.get(sample.name)
+    left = max(1.0, sample.requests, taught.value - sample.forwards) if taught else None
     return RankView(
         sample.rank,
         sample.requests,
         inside=sample.inside,
         full=sample.rank in found.full,
-        capacity=option or (taught.value if taught else None),
+        capacity=option or left,
         crowd=taught.inside if taught and not option else math.inf,
         peers=sample.peers,
         forwards=sample.forwards,

@@ -119,6 +119,7 @@ def test_where_ranks_need_not_be_alike_one_that_is_far_slower_is_full_when_it_is
             "latency": latency.tolist(),
             "fetches": np.zeros_like(rate).tolist(),
             "moved": np.zeros_like(rate).tolist(),
+            "passed": np.zeros_like(rate).tolist(),
             "earlier": [None, None],
         }
     )
@@ -232,7 +233,8 @@ def test_no_number_of_ranks_comes_from_an_unknown_capacity(load: float, wss: flo
 def test_each_rank_teaches_its_own_capacity() -> None:
     rates = [[100.0, 100.0, 100.0], [40.0, 42.0, 44.0], [10.0, 20.0, 85.0], [10.0, 10.0, 10.0]]
     inside = [[0.1] * 3, [0.1] * 3, [0.001] * 3, [0.001] * 3]
-    table = {"ranks": [3, 5, 6, 7], "loads": rates, "latency": inside, "fetches": [[0.0] * 3] * 4}
+    none = [[0.0] * 3] * 4
+    table = {"ranks": [3, 5, 6, 7], "loads": rates, "latency": inside, "fetches": none, "passed": none}
     still = {"moved": [[0.0] * 3] * 4}
     answer: Any = capacities(table | still | {"earlier": [None, 300.0, 80.0, None]})
     assert answer == {"full": [3, 5], "capacities": [100.0, 42.0, 80.0, None]}
@@ -268,7 +270,8 @@ def test_a_rank_that_became_slower_or_quicker_is_soon_known(rates: list[float], 
 
 def test_what_a_rank_does_easily_says_that_it_can_do_more() -> None:
     """A hiccup had made its capacity 500."""
-    table = {"ranks": [0], "loads": [[600.0] * 3], "fetches": [[0.0] * 3], "moved": [[0.0] * 3]}
+    table = {"ranks": [0], "loads": [[600.0] * 3], "fetches": [[0.0] * 3]}
+    table |= {"moved": [[0.0] * 3], "passed": [[0.0] * 3]}
     easily: Any = capacities(table | {"latency": [[0.0005] * 3], "earlier": [500.0]})
     assert easily == {"full": [], "capacities": [None]}
     hardly: Any = capacities(table | {"latency": [[0.0015] * 3], "earlier": [500.0]})
@@ -293,5 +296,13 @@ def test_a_stall_of_a_rank_that_was_not_full_before_says_little_of_what_it_can_d
 
 def test_one_full_epoch_teaches_nothing() -> None:
     table = {"ranks": [0], "loads": [[100.0] * 3], "latency": [[0.001, 0.001, 0.1]], "fetches": [[0.0] * 3]}
-    answer: Any = capacities(table | {"moved": [[0.0] * 3], "earlier": [None]})
+    answer: Any = capacities(table | {"moved": [[0.0] * 3], "passed": [[0.0] * 3], "earlier": [None]})
     assert answer["capacities"] == [None]
+
+
+def test_what_a_rank_passes_on_takes_it_as_long_as_what_it_serves() -> None:
+    table = {"ranks": [0], "loads": [[80.0] * 4], "latency": [[0.25] * 4], "fetches": [[0.0] * 4]}
+    answer: Any = capacities(table | {"moved": [[0.0] * 4], "passed": [[310.0] * 4], "earlier": [390.0]})
+    assert answer == {"full": [0], "capacities": [390.0]}
+    with pytest.raises(BadInputError, match="passed has 3 epochs; allowed: 4, as loads"):
+        capacities(table | {"moved": [[0.0] * 4], "passed": [[310.0] * 3], "earlier": [390.0]})

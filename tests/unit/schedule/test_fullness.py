@@ -11,6 +11,7 @@ import pytest
 
 from mds_partitioner.judge.fullness import Fullness, Taught, fullness
 from mds_partitioner.model import RankSample
+from mds_partitioner.schedule.watch import rank_view
 
 
 def sample(requests: float, inside: float, moved: float = 0.0) -> RankSample:
@@ -215,3 +216,15 @@ def test_what_all_full_ranks_show_alike_counts_for_the_others(
         return {"full": [0, 1, 2] if full else [0, 1], "capacities": arguments["earlier"]}
 
     assert fullness(rows, found, later).capacity == found.capacity, "once"
+
+
+@pytest.mark.parametrize(
+    ("served", "passed", "able"), [(80.0, 310.0, 80.0), (60.0, 0.0, 390.0), (9.0, 400.0, 9.0)]
+)
+def test_what_is_passed_on_leaves_less_time_for_what_is_served(
+    served: float, passed: float, able: float
+) -> None:
+    """Once it is not any more the rank can do as much of its own again."""
+    row = replace(sample(served, 20.0), forwards=passed)
+    assert rank_view(row, Fullness(capacity={"m0": Taught(390.0, 20.0)}), 0.0).capacity == able
+    assert rank_view(row, Fullness(), 500.0).capacity == 500.0, "the option is of what is served"

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Taking a directory apart: it goes to the highest rank first, as a whole, and then its parts to theirs.
+"""Taking a directory apart: its parts go to their ranks, and what is left of it to the highest.
 
 A part's own inode stays with its parent. Clients are told of no replicas while the scheduler acts, and ask
 the lowest rank that gave them a capability of a directory (``Client::choose_target_mds``). So with the parent
 on the lowest rank every request for every part goes there, only to be passed on; with the parent on the
-highest it goes to the part's own rank (docs/benchmarking.md, Forwards).
+highest it goes to the part's own rank (docs/benchmarking.md, Forwards). What is left goes last: clients keep
+the capability of a rank that has a part no more, but not of one that has given its parent away.
+
+Where the parts that stay would need too many pins, all of it goes to the highest rank first, as a whole.
 """
 
 import math
@@ -20,6 +23,7 @@ from .state import FRESH, State
 from .together import Whole
 from .view import OURS_BELOW, UNREAD, Move
 
+FEW = 128  # parts that may get pins where they are, so that they stay when what is left goes up
 SLOW = 0.5  # of what ranks can do on the mean
 
 
@@ -95,10 +99,11 @@ def crowded(look: Look) -> frozenset[int]:
 
 
 def higher(look: Look, inos: Sequence[int]) -> list[int]:
-    """Of what is to be taken apart, what goes to the highest rank before: most of its load will be on other
-    ranks, and it is little enough to be moved once more."""
+    """Of what is to be taken apart, what goes to the highest rank before: it has many parts, most of its load
+    will be on other ranks, and it is little enough to be moved once more."""
     most, asked, goal = _most_that_fits(look), look.expected.load, _goal(look)
-    pieces = [p for p in map(look.pieces.__getitem__, inos) if p.rank is not None and p.rank < goal]
+    many = (piece for piece in map(look.pieces.__getitem__, inos) if (piece.parts or 0) > FEW)
+    pieces = [piece for piece in many if piece.rank is not None and piece.rank < goal]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
 
 

@@ -21,7 +21,7 @@ from .scatter import scattered
 from .sleepers import EMPTY
 from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
-from .upwards import FEW, raised
+from .upwards import raised
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
@@ -45,9 +45,9 @@ class Scheduler:
        is likely to save more than it costs;
     6. only what could not be moved as a whole, and has no lasting parts, or has given them away, is
        scattered, and once;
-    7. what is too large for every rank is taken apart on the highest that is not slow, and that nothing else
-       comes to for that, but where it is when it is too much to be moved once more, or did not come there, or
-       all that are higher are full;
+    7. what is too large for every rank is taken apart where it is, but what has many parts on the highest
+       that is not slow, and that nothing else comes to for that, unless it is too much to be moved once more,
+       or did not come there, or all that are higher are full;
     8. what waits at a rank is shared out only while all are full, the load itself is even, and all that was
        moved is seen as it is now;
     9. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
@@ -128,7 +128,7 @@ def _arranged(look: Look, decision: Decision) -> tuple[State, Decision]:
     """What is in parts goes to one rank, if that is quicker; or what is left of it to the highest, if that
     takes few pins: what ranks serve is another matter then."""
     state, decision = _gathered(look, decision)
-    return raised(look.then(state), decision, FEW)
+    return raised(look.then(state), decision, apart.FEW)
 
 
 def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is left of a directory that was taken apart goes to the highest rank, if it is not there.
 
-Clients ask the lowest rank that they know a part from (apart.py). It was too much to be moved as a whole, or
-there are more ranks than there were. No rank's load shows what it costs that requests are passed on.
+Clients ask the lowest rank that they know a part from (apart.py). No rank's load shows what it costs that
+requests are passed on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...model import NO_PIN
-from .apart import home
+from .apart import FEW, home
 from .look import Look
 from .reunite import due
 from .sleepers import LEFT
@@ -22,7 +22,6 @@ from .view import Decision, Move, Piece
 
 PASSED = 0.1  # of what is asked of parts on higher ranks: with less clients know where these are
 MOST = 1.25  # of a rank's share, of what is not to be moved away from there: to pass on costs as much
-FEW = 16  # parts that get pins for that, however few others have some
 
 
 def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple[State, Decision]:
