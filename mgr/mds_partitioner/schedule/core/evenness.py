@@ -13,7 +13,7 @@ from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
 from .sleepers import ASLEEP
-from .state import NOBODY, State, parted
+from .state import NOBODY, NONE, Rising, State, parted
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
@@ -46,23 +46,28 @@ def uneven(look: Look) -> tuple[State, str]:
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or lasts or waits
     told = f"rank {top} has {relative[top]:.2f} times its share"
-    rises = far and state.rising < RISES and _rises(look, top)
-    state = replace(state, rising=state.rising + one if rises else 0)
-    if rises:
+    rising = _rising(look, top, one) if far else NONE
+    state = replace(state, rising=rising)
+    if rising.looks:
         return replace(state, acting=False), f"{told}: what was idle there is used now, by and by"
     if not (acting or full or view.harmful):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"
     return replace(state, acting=acting), told
 
 
-def _rises(look: Look, rank: int) -> bool:
+def _rising(look: Look, rank: int, one: int) -> Rising:
     """Is a part of a rank's load on what had next to nothing a look ago? It is not known yet how much all
-    that will have, and nothing is learned of that while some of it moves."""
-    demand, now, share = look.state.demand, look.view.now, look.asked.share
-    idle = look.state.asleep.union(wake.ino for wake in look.state.wakes if wake.at == now)
-    own = (demand[p.ino] for p in look.view.pieces if p.rank == rank and p.ino in idle)
-    rising = (d.mean for d in own if d.turned == now and d.mean > ASLEEP * share)
-    return sum(rising) > LEAST * share
+    that will have, and nothing is learned of that while some of it moves.
+
+    :param one: look more
+    """
+    state, now, share = look.state, look.view.now, look.asked.share
+    idle = state.asleep.union(wake.ino for wake in state.wakes if wake.at == now)
+    own = ((p.ino, state.demand[p.ino]) for p in look.view.pieces if p.rank == rank and p.ino in idle)
+    rising = {ino: d.mean for ino, d in own if d.turned == now and d.mean > ASLEEP * share}
+    new = sum(load for ino, load in rising.items() if ino not in state.rising.inos)
+    waits = state.rising.looks < RISES and new > max(LEAST * share, sum(rising.values()) / 2.0)
+    return Rising(state.rising.looks + one, state.rising.inos | rising.keys()) if waits else NONE
 
 
 def _times(look: Look) -> float:

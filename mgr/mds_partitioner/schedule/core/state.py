@@ -126,6 +126,19 @@ class Quiet(NamedTuple):
     used: float = 0.0
 
 
+class Rising(NamedTuple):
+    """What nothing was done for, as it began to be used (evenness.py).
+
+    :ivar looks: for which it was waited; inos: inode numbers
+    """
+
+    looks: int = 0
+    inos: frozenset[int] = frozenset()
+
+
+NONE = Rising()
+
+
 @dataclass(frozen=True)
 class State:
     """What was learned so far.
@@ -151,7 +164,7 @@ class State:
     :ivar crowded: by rank where many requests are inside: since when, at each look, steady clock, s
     :ivar held: looks for which a rank has been above its share
     :ivar hot: the rank that has most of all, while it is full, and for how many looks
-    :ivar rising: looks for which nothing was done, as what was idle began to be used
+    :ivar rising: of what was idle and began to be used in the last looks
     :ivar even: at the last look each rank had its share, by what it can do itself, and none crawled
     :ivar crowd: where too much waits, though all ranks are full
     :ivar vain: by rank: when taking some of that elsewhere was found not to help, steady clock, s
@@ -192,7 +205,7 @@ class State:
     crowded: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
     hot: tuple[int, int] = NOBODY
-    rising: int = 0
+    rising: Rising = NONE
     even: bool = False
     crowd: Crowd = Crowd()
     vain: Mapping[int, float] = field(default_factory=dict)
