@@ -715,7 +715,7 @@ def test_parts_that_have_pins_of_ours_are_seen_when_nobody_remembers_why() -> No
     assert max(loads(cluster)) < cluster.capacity
     for key in [key for key in cluster.store.data if key.startswith("schedule")]:
         cluster.store.delete(key)
-    cluster.load |= {ino: 80.0 for ino in range(200, 216) if cluster.directories[ino].rank == 3}
+    cluster.load |= {ino: 110.0 for ino in range(200, 216) if cluster.directories[ino].rank == 3}
     after = Manager(cluster)
     after.scheduling.start(after.fs, ACT)
     an_hour(cluster)

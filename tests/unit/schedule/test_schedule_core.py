@@ -606,7 +606,8 @@ def test_what_is_in_parts_goes_to_the_highest_rank_when_it_is_not_there(
 
 
 @pytest.mark.parametrize(
-    ("own", "passed", "goes"), [(90.0, 60.0, False), (90.0, 95.0, True), (2.0, 20.0, False)]
+    ("own", "passed", "goes"),
+    [(90.0, 60.0, False), (90.0, 95.0, True), (2.0, 20.0, False), (600.0, 60.0, True), (600.0, 20.0, False)],
 )
 def test_what_is_in_parts_stays_where_it_is_without_room_or_when_little_is_passed_on(
     own: float, passed: float, goes: bool
@@ -614,7 +615,7 @@ def test_what_is_in_parts_stays_where_it_is_without_room_or_when_little_is_passe
     assert ((1, 0, 3) in raised(0, 4, kids=4, own=own, passed=passed)) is goes
 
 
-@pytest.mark.parametrize(("kids", "busy", "goes"), [(16, 4, True), (60, 4, False), (60, 48, True)])
+@pytest.mark.parametrize(("kids", "busy", "goes"), [(16, 4, True), (60, 20, True), (200, 40, False), (200, 160, True)])
 def test_no_more_pins_are_set_for_that_than_there_are(kids: int, busy: int, goes: bool) -> None:
     found = raised(0, 4, kids, busy=busy, passed=1000.0)
     assert ((1, 0, 3) in found) is goes

@@ -79,7 +79,11 @@ def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
     fixed = {*look.state.split, *look.together, *look.state.placed}
     stays = (p for p in look.view.pieces if p.rank == goal and (p.held or p.ino in fixed))
     others = look.state.rest.get(goal, 0.0) + sum(map(look.expected.load, stays))
-    return goal not in look.doubted and own + others <= MOST * share and forwards >= own
+    if goal in look.doubted:
+        return False
+    if own > share:  # it fills any rank, and one that passes nothing on serves more of it
+        return others <= (MOST - 1.0) * share
+    return own + others <= MOST * share and forwards >= own
 
 
 def _gone_up(state: State, goal: int) -> set[int]:
