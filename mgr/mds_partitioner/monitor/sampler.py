@@ -211,7 +211,7 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now, stopped: str) -> Schedul
         mode=kept.mode,
         why=doing(watch),
         problem=trouble(watch),
-        even=even(watch),
+        even=even(watch, now.steady),
         stopped=stopped,
         under_way=len(under_way(kept)),
         decisions=watch.counted.decisions,
