@@ -67,6 +67,9 @@ GROWN = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[30m:1m
 IMBALANCE, NEAR = "CephFilesystemMetadataImbalance", "CephFilesystemRankNearCapacity"
 OVERLOAD, ENGINE_DOWN = "CephFilesystemMetadataOverload", "CephFilesystemPartitionerEngineDown"
 UNJUDGED = "CephFilesystemPartitionerUnjudged"
+# A manager that was cut off judges nothing any more; the one that took over may.
+JUDGED_BY_NONE = f"min by ({_FS}) (last_over_time(ceph_mds_partitioner_unjudged_epochs[2m]))"
+INTERVAL = metric("epoch_interval_seconds", "cluster")
 ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
 
 
@@ -170,14 +173,15 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemPartitionerDown",
-        # A sample is as old as its epoch, and the time between two scrapes, which is a minute by default.
+        # A sample is as old as its epoch, and the time between two scrapes, which is a minute by default. An
+        # epoch may end late, by two more of them where these are short.
         expr=f"{metric('active', 'cluster')} == 0 or "
         f'(max by (cluster) (up{{job="mds_partitioner"}}) == 0 unless on (cluster) {ENABLED} == 0) or '
         f"({ENABLED} > 0 unless on (cluster) {metric('active', 'cluster')}) or "
         f"({metric('active', 'cluster')} == 1 unless on (cluster) "
         f"{metric('epoch_end_timestamp_seconds', 'cluster')}) or "
         f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
-        f"3 * {metric('epoch_interval_seconds', 'cluster')} + 120",
+        f"{INTERVAL} + clamp_max(2 * {INTERVAL}, 600) + 120",
         wait="5m",
         summary=f"The mds_partitioner module does not work on {CLUSTER}",
         description="No manager has answered for mds_partitioner with fresh numbers for 5 minutes: imbalance "
@@ -195,7 +199,7 @@ ALERTS = (
     ),
     Alert(
         name=UNJUDGED,
-        expr=f"{lately('unjudged_epochs', _FS)} > 0 "
+        expr=f"{JUDGED_BY_NONE} > 0 "
         f"unless on (cluster) {lately('engine_up', 'cluster')} == 0 "
         f"{of_one_long_epoch('unjudged_epochs', _FS, UNJUDGED)}",
         wait="5m",

@@ -480,6 +480,20 @@ CASES = (
         9,
         {},
     ),
+    Case(
+        "long epochs stand still",
+        DOWN,
+        (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x40"), EPOCH_15_MIN),
+        33,
+        {},
+    ),
+    Case(
+        "a long epoch ends 9 minutes late",
+        DOWN,
+        (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x24 1440x15"), EPOCH_15_MIN),
+        24,
+        None,
+    ),
     Case("the first epoch does not end", DOWN, (ENABLED, series("active", "1x40")), 6, {}),
     Case("the first epoch has not ended yet", DOWN, (ENABLED, series("active", "1x40")), 4, None),
     Case(
@@ -548,6 +562,13 @@ CASES = (
     Case("none is judged, as the engine is dead", UNJUDGED, (ENGINE_DEAD, unjudged("1+6x40")), 30, None),
     Case("it was not judged in one long epoch", UNJUDGED, (unjudged("1x40"), EPOCH_15_MIN), 14, None),
     Case("nor in the next", UNJUDGED, (unjudged("1x14 2x20"), EPOCH_15_MIN), 21, FS),
+    Case(
+        "a manager that was cut off judges none, and takes itself for the active one",
+        UNJUDGED,
+        (unjudged("1+6x40"), series("unjudged_epochs", "0x40", **FS, instance="j"), EPOCH_10_S),
+        10,
+        None,
+    ),
     Case("an unjudged file system that is gone", UNJUDGED, (unjudged("9x10 stale"),), 13, None),
 )
 
