@@ -60,4 +60,5 @@ def even(watch: Watch, now: float) -> bool:
     """
     acts = watch.kept.mode == ACT and looks(watch) and not trouble(watch)
     of_all = watch.view is not None and len(watch.view.ranks) == len(watch.ranks)
-    return acts and of_all and watch.state.even and now - watch.due <= HANGS
+    late = now - max(watch.due, watch.measured) > HANGS  # due is 0.0 where it is to look at once
+    return acts and of_all and watch.state.even and not late

@@ -283,6 +283,16 @@ def test_a_scheduler_whose_look_hangs_finds_nothing_even(module: Module) -> None
     assert state_of(module).even
 
 
+def test_a_scheduler_that_is_to_look_at_once_still_finds_even_what_it_found(module: Module) -> None:
+    module.manager.cluster.steady += 10_000.0
+    module.scheduler_start(mode="act")
+    module.manager.run(60)
+    module.scheduling.watch(module.manager.fs).due = 0.0
+    assert state_of(module).even
+    module.manager.cluster.steady += 400.0
+    assert not state_of(module).even
+
+
 def test_a_status_shows_as_many_rows_as_are_asked_for(module: Module) -> None:
     module.manager.cluster.lag = 20
     module.scheduler_start(mode="act")
