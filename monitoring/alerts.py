@@ -69,6 +69,8 @@ OVERLOAD, ENGINE_DOWN = "CephFilesystemMetadataOverload", "CephFilesystemPartiti
 UNJUDGED = "CephFilesystemPartitionerUnjudged"
 # A manager that was cut off judges nothing any more; the one that took over may.
 JUDGED_BY_NONE = f"min by ({_FS}) (last_over_time(ceph_mds_partitioner_unjudged_epochs[2m]))"
+# For as long as alerts wait: an epoch in which none is judged must not start the waiting anew for one of many.
+ENGINE_DEAD = f"{metric('engine_up', 'cluster', 'max_over_time({}[5m])')} == 0"
 INTERVAL = metric("epoch_interval_seconds", "cluster")
 ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
 
@@ -200,7 +202,7 @@ ALERTS = (
     Alert(
         name=UNJUDGED,
         expr=f"{JUDGED_BY_NONE} > 0 "
-        f"unless on (cluster) {lately('engine_up', 'cluster')} == 0 "
+        f"unless on (cluster) {ENGINE_DEAD} "
         f"{of_one_long_epoch('unjudged_epochs', _FS, UNJUDGED)}",
         wait="5m",
         summary=f"mds_partitioner does not judge {{{{ $labels.fs }}}} on {CLUSTER}",
