@@ -46,9 +46,10 @@ def of_one_long_epoch(epochs: str, by: str, alert: str) -> str:
 
     :param epochs: the metric that counts them in a row
     """
-    long = f"on (cluster) {lately('epoch_interval_seconds', 'cluster')} > {LONG}"
+    over = "last_over_time({}[5m])"  # as long as any number that these alerts look at is held
+    long = f"on (cluster) {metric('epoch_interval_seconds', 'cluster', over)} > {LONG}"
     found = f'on ({by}) ALERTS{{alertname="{alert}"}}'
-    return f"unless on ({by}) ({lately(epochs, by)} < 2 and {long} unless {found})"
+    return f"unless on ({by}) ({metric(epochs, by, over)} < 2 and {long} unless {found})"
 
 
 FACTOR, THRESHOLD = lately("imbalance_factor_ratio", _FS), lately("imbalance_threshold_ratio", _FS)
@@ -69,7 +70,7 @@ OVERLOAD, ENGINE_DOWN = "CephFilesystemMetadataOverload", "CephFilesystemPartiti
 UNJUDGED = "CephFilesystemPartitionerUnjudged"
 # A manager that was cut off judges nothing any more; the one that took over may.
 JUDGED_BY_NONE = f"min by ({_FS}) (last_over_time(ceph_mds_partitioner_unjudged_epochs[2m]))"
-# For as long as alerts wait: an epoch in which none is judged must not start the waiting anew for one of many.
+# For as long as alerts wait: an epoch in which none is judged must not start the waiting for one anew.
 ENGINE_DEAD = f"{metric('engine_up', 'cluster', 'max_over_time({}[5m])')} == 0"
 INTERVAL = metric("epoch_interval_seconds", "cluster")
 ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'

@@ -202,6 +202,17 @@ CASES = (
         None,
     ),
     Case(
+        "a rank full in one epoch that is long, and three scrapes fail",
+        NEAR,
+        (
+            *loads("95x4 stale _x2 95x40", "10x50", capacity="100x50"),
+            full("1x4 stale _x2 1x40"),
+            series("epoch_interval_seconds", "1800x4 stale _x2 1800x40"),
+        ),
+        21,
+        None,
+    ),
+    Case(
         "a rank saturated in one epoch that is long",
         NEAR,
         (*loads("40x40", "50x40"), SATURATED0, full("1x40"), EPOCH_15_MIN),
