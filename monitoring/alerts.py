@@ -33,10 +33,25 @@ def lately(name: str, by: str, matching: str = "") -> str:
 
 
 _UNDER_WAY, _ROLLED_BACK = '{state=~"running|rolling-back"}', '{state="rolled-back"}'
-# What is told once an epoch stays as it is until the next, however it was meanwhile. Where one is about as
-# long as these alerts wait, less a scrape and a look at the rules, one alone is no evidence of all that time.
 LONG = 180  # s
-OF_ONE_LONG_EPOCH = f"== 1 and on (cluster) {lately('epoch_interval_seconds', 'cluster')} > {LONG}"
+NEARLY_ALL, MUCH = 0.9, 0.85  # of the capacity; a test compares them with those that the module counts by
+
+
+def of_one_long_epoch(epochs: str, by: str, alert: str) -> str:
+    """``unless`` the expression before it is of one long epoch alone.
+
+    What is told once an epoch stays as it is until the next, however it was meanwhile. Where one is about as
+    long as these alerts wait, less a scrape and a look at the rules, one alone is no evidence of all that
+    time. A manager that takes over counts them anew: what has been found before it goes on.
+
+    :param epochs: the metric that counts them in a row
+    """
+    over = "last_over_time({}[5m])"  # as long as any number that these alerts look at is held
+    long = f"on (cluster) {metric('epoch_interval_seconds', 'cluster', over)} > {LONG}"
+    found = f'on ({by}) ALERTS{{alertname="{alert}"}}'
+    return f"unless on ({by}) ({metric(epochs, by, over)} < 2 and {long} unless {found})"
+
+
 FACTOR, THRESHOLD = lately("imbalance_factor_ratio", _FS), lately("imbalance_threshold_ratio", _FS)
 UNEVEN = lately("imbalanced_epochs", _FS)
 CAPACITY = lately("rank_capacity_requests_per_second", _FS)
@@ -50,6 +65,14 @@ SATURATED = f"{metric('rank_saturated', _RANK, 'avg_over_time({}[5m])')} > 0.9"
 # A manager that has just taken over tells few numbers: the line goes through those of all.
 GROWN = f"predict_linear({metric('rank_load_requests_per_second', _RANK)}[30m:1m], 3600)"
 
+IMBALANCE, NEAR = "CephFilesystemMetadataImbalance", "CephFilesystemRankNearCapacity"
+OVERLOAD, ENGINE_DOWN = "CephFilesystemMetadataOverload", "CephFilesystemPartitionerEngineDown"
+UNJUDGED = "CephFilesystemPartitionerUnjudged"
+# A manager that was cut off judges nothing any more; the one that took over may.
+JUDGED_BY_NONE = f"min by ({_FS}) (last_over_time(ceph_mds_partitioner_unjudged_epochs[2m]))"
+# For as long as alerts wait: an epoch in which none is judged must not start the waiting for one anew.
+ENGINE_DEAD = f"{metric('engine_up', 'cluster', 'max_over_time({}[5m])')} == 0"
+INTERVAL = metric("epoch_interval_seconds", "cluster")
 ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
 
 
@@ -84,9 +107,9 @@ class Alert:
 
 ALERTS = (
     Alert(
-        name="CephFilesystemMetadataImbalance",
+        name=IMBALANCE,
         expr=f"({FACTOR} > on ({_FS}) {THRESHOLD} or {lately('rank_hot', _FS)} == 1) and on ({_FS}) "
-        f"{UNEVEN} > 0 unless on ({_FS}) ({UNEVEN} {OF_ONE_LONG_EPOCH})",
+        f"{UNEVEN} > 0 {of_one_long_epoch('imbalanced_epochs', _FS, IMBALANCE)}",
         wait="5m",
         summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
         description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
@@ -95,30 +118,32 @@ ALERTS = (
         "{{ $labels.fs }}' shows the ranks; 'partition plan {{ $labels.fs }}' proposes what to move.",
     ),
     Alert(
-        name="CephFilesystemRankNearCapacity",
-        expr=f"{UTILISATION} > 0.9 or {SATURATED}",
+        name=NEAR,
+        expr=f"({UTILISATION} > {NEARLY_ALL} or {SATURATED}) "
+        f"{of_one_long_epoch('rank_full_epochs', _RANK, NEAR)}",
         wait="10m",
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} is near its capacity on {CLUSTER}",
-        description=f"{FS}: for 10 minutes {RANK} has served more than 90 % of what a rank can serve, or "
-        "has been saturated. Its clients wait.",
+        description=f"{FS}: for 10 minutes, in two epochs where these are long, {RANK} has served more than "
+        "90 % of what a rank can serve, or has been saturated. Its clients wait.",
     ),
     Alert(
         name="CephFilesystemRankForecastAboveCapacity",
         expr=f"({GROWN} / on (cluster, fs) group_left () {CAPACITY} > 1) and "
         f"on ({_RANK}) ({UTILISATION} > 0.5)",
-        wait="25m",  # a line through one step of the load rises for less
+        wait="30m",  # a line through one step of the load rises for less
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} will exceed its capacity on {CLUSTER}",
         description=f"{FS}: if the load of {RANK} goes on growing as in the last 30 minutes, it exceeds what "
         "a rank can serve within the hour.",
     ),
     Alert(
-        name="CephFilesystemMetadataOverload",
-        expr=f"{MEAN_LOAD} / {CAPACITY} > 0.85 or {LEAST_SATURATED} > 0.9",
+        name=OVERLOAD,
+        expr=f"({MEAN_LOAD} / {CAPACITY} > {MUCH} or {LEAST_SATURATED} > 0.9) "
+        f"{of_one_long_epoch('overloaded_epochs', _FS, OVERLOAD)}",
         wait="15m",
         summary=f"All MDS ranks of {{{{ $labels.fs }}}} together are overloaded on {CLUSTER}",
-        description=f"{FS}: for 15 minutes the mean load of its ranks, as far as they tell it, has been "
-        "above 85 % of what a rank can serve, or all of these have been saturated. Moving metadata cannot "
-        "cure that: it needs more active MDSs, or less load.",
+        description=f"{FS}: for 15 minutes, in two epochs where these are long, the mean load of its ranks, "
+        "as far as they tell it, has been above 85 % of what a rank can serve, or all of these have been "
+        "saturated. Moving metadata cannot cure that: it needs more active MDSs, or less load.",
     ),
     Alert(
         name="CephFilesystemPartitionPlanStalled",
@@ -151,26 +176,39 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemPartitionerDown",
-        # A sample is as old as its epoch, and the time between two scrapes, which is a minute by default.
+        # A sample is as old as its epoch, and the time between two scrapes, which is a minute by default. An
+        # epoch may end late, by two more of them where these are short.
         expr=f"{metric('active', 'cluster')} == 0 or "
         f'(max by (cluster) (up{{job="mds_partitioner"}}) == 0 unless on (cluster) {ENABLED} == 0) or '
         f"({ENABLED} > 0 unless on (cluster) {metric('active', 'cluster')}) or "
+        f"({metric('active', 'cluster')} == 1 unless on (cluster) "
+        f"{metric('epoch_end_timestamp_seconds', 'cluster')}) or "
         f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
-        f"3 * {metric('epoch_interval_seconds', 'cluster')} + 120",
+        f"{INTERVAL} + clamp_max(2 * {INTERVAL}, 600) + 120",
         wait="5m",
         summary=f"The mds_partitioner module does not work on {CLUSTER}",
         description="No manager has answered for mds_partitioner with fresh numbers for 5 minutes: imbalance "
         "goes unnoticed, and plans do not advance.",
     ),
     Alert(
-        name="CephFilesystemPartitionerEngineDown",
-        expr=f"{lately('engine_up', 'cluster')} == 0 unless on (cluster) "
-        f"({lately('engine_failed_epochs', 'cluster')} {OF_ONE_LONG_EPOCH})",
+        name=ENGINE_DOWN,
+        expr=f"{lately('engine_up', 'cluster')} == 0 "
+        f"{of_one_long_epoch('engine_failed_epochs', 'cluster', ENGINE_DOWN)}",
         wait="5m",
         summary=f"The engine of mds_partitioner does not work on {CLUSTER}",
         description="The numeric process of mds_partitioner has not answered for 5 minutes, nor in two "
         "epochs where these are long: nothing is judged, and no plan can be made. 'ceph health detail' has "
         "its last words.",
+    ),
+    Alert(
+        name=UNJUDGED,
+        expr=f"{JUDGED_BY_NONE} > 0 "
+        f"unless on (cluster) {ENGINE_DEAD} "
+        f"{of_one_long_epoch('unjudged_epochs', _FS, UNJUDGED)}",
+        wait="5m",
+        summary=f"mds_partitioner does not judge {{{{ $labels.fs }}}} on {CLUSTER}",
+        description=f"{FS} has not been judged for 5 minutes, nor in two epochs where these are long: an "
+        "imbalance of it goes unnoticed. 'ceph mds_partitioner imbalance {{ $labels.fs }}' says why.",
     ),
 )
 

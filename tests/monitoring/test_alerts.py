@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from monitoring.alerts import ALERTS, RUNBOOKS, Alert, rules
+from mds_partitioner.monitor import streaks
+from monitoring.alerts import ALERTS, MUCH, NEARLY_ALL, RUNBOOKS, Alert, rules
 
 ROOT = Path(__file__).parents[2]
 CHECKED_IN = ROOT / "monitoring/prometheus_alerts.yml"
@@ -80,20 +81,48 @@ def failed_over(before: str, after: str) -> tuple[dict[str, str], ...]:
 
 
 SATURATED0 = series("rank_saturated", "1x40", **RANK0)
+SATURATED1 = series("rank_saturated", "1x40", **RANK1)
 IMBALANCE, NEAR = "CephFilesystemMetadataImbalance", "CephFilesystemRankNearCapacity"
 FORECAST, OVERLOAD = "CephFilesystemRankForecastAboveCapacity", "CephFilesystemMetadataOverload"
 STALLED, ROLLED = "CephFilesystemPartitionPlanStalled", "CephFilesystemPartitionPlanRolledBack"
 FALLBACK, DOWN = "CephFilesystemBalancerPolicyFallback", "CephFilesystemPartitionerDown"
-ENGINE = "CephFilesystemPartitionerEngineDown"
+ENGINE, UNJUDGED = "CephFilesystemPartitionerEngineDown", "CephFilesystemPartitionerUnjudged"
 RUNNING = series("plan_state", "1x40", **PLAN, state="running")
 EPOCH_10_S = series("epoch_interval_seconds", "10x40")
 EPOCH_15_MIN = series("epoch_interval_seconds", "900x90")
+EPOCH_15_MIN_THEN = series("epoch_interval_seconds", "900x90", instance="j")  # as the next manager says
 ENABLED = series("ceph_mgr_module_status", "1x40", name="mds_partitioner")
+FRESH = series("epoch_end_timestamp_seconds", "-50+60x40")
 ENGINE_DEAD = series("engine_up", "0x40")
 
 
 def failed(epochs: str) -> dict[str, str]:
     return series("engine_failed_epochs", epochs)
+
+
+def full(epochs: str) -> dict[str, str]:
+    """Of rank 0."""
+    return series("rank_full_epochs", epochs, **RANK0)
+
+
+def overloaded(epochs: str) -> dict[str, str]:
+    return series("overloaded_epochs", epochs, **FS)
+
+
+def unjudged(epochs: str, fs: str = "a") -> dict[str, str]:
+    return series("unjudged_epochs", epochs, fs=fs)
+
+
+def long_and_taken_over(before: str, after: str) -> tuple[dict[str, str], ...]:
+    """Uneven for 20 minutes under one manager, and then under the next; ``before`` and ``after``: epochs."""
+    names, told = ("imbalance_factor_ratio", "imbalance_threshold_ratio"), ("0.5", "0.075")
+    first = (series(name, f"{value}x20 stale", **FS) for name, value in zip(names, told, strict=True))
+    then = (
+        series(name, f"_x21 {value}x40", **FS, instance="j") for name, value in zip(names, told, strict=True)
+    )
+    count = "imbalanced_epochs"
+    counts = (series(count, before, **FS), series(count, f"_x21 {after}", **FS, instance="j"))
+    return (*first, *then, *counts, EPOCH_15_MIN_THEN)
 
 
 CASES = (
@@ -114,6 +143,27 @@ CASES = (
     ),
     Case("the second long epoch", IMBALANCE, (*uneven("0.5x40", "1x14 2x20"), EPOCH_15_MIN), 21, FS),
     Case("one hot epoch that is long", IMBALANCE, (*uneven("0x40", "1x40"), HOT, EPOCH_15_MIN), 14, None),
+    Case(
+        "it goes on in the next manager's first epoch, which is long",
+        IMBALANCE,
+        long_and_taken_over("2x20 stale", "1x40"),
+        34,
+        FS,
+    ),
+    Case(
+        "the next manager's first epoch, which is long, is even",
+        IMBALANCE,
+        long_and_taken_over("2x20 stale", "0x40"),
+        30,
+        None,
+    ),
+    Case(
+        "one uneven epoch of each of two managers, both long",
+        IMBALANCE,
+        long_and_taken_over("1x20 stale", "1x40"),
+        34,
+        None,
+    ),
     Case("a short spike", IMBALANCE, uneven("0.01x5 0.9x3 0.01x20"), 9, None),
     Case(
         "imbalance across a fail-over",
@@ -144,6 +194,67 @@ CASES = (
     Case("a full rank", NEAR, loads("95x40", "10x40"), 16, RANK0),
     Case("a busy rank", NEAR, loads("80x40", "10x40"), 30, None),
     Case("a full rank for a moment", NEAR, loads("10x10 100x4 10x30", "10x40"), 16, None),
+    Case(
+        "a rank full in one epoch that is long",
+        NEAR,
+        (*loads("95x14 10x20", "10x40"), full("1x14 0x20"), EPOCH_15_MIN),
+        14,
+        None,
+    ),
+    Case(
+        "a rank full in one epoch that is long, and three scrapes fail",
+        NEAR,
+        (
+            *loads("95x4 stale _x2 95x40", "10x50", capacity="100x50"),
+            full("1x4 stale _x2 1x40"),
+            series("epoch_interval_seconds", "1800x4 stale _x2 1800x40"),
+        ),
+        21,
+        None,
+    ),
+    Case(
+        "a rank saturated in one epoch that is long",
+        NEAR,
+        (*loads("40x40", "50x40"), SATURATED0, full("1x40"), EPOCH_15_MIN),
+        14,
+        None,
+    ),
+    Case(
+        "a rank full in the second long epoch",
+        NEAR,
+        (*loads("95x40", "10x40"), full("1x14 2x20"), EPOCH_15_MIN),
+        26,
+        RANK0,
+    ),
+    Case(
+        "a rank full in each short epoch",
+        NEAR,
+        (*loads("95x40", "10x40"), full("1+6x40"), EPOCH_10_S),
+        16,
+        RANK0,
+    ),
+    Case(
+        "a full rank in the next manager's first epoch, which is long",
+        NEAR,
+        (
+            *loads("95x20 stale", "10x40", capacity="100x20 stale"),
+            full("2x20 stale"),
+            series(LOAD, "_x21 95x40", **RANK0, instance="j"),
+            series(CAPACITY, "_x21 100x40", **FS, instance="j"),
+            series("rank_full_epochs", "_x21 1x40", **RANK0, instance="j"),
+            EPOCH_15_MIN_THEN,
+        ),
+        34,
+        RANK0,
+    ),
+    Case("a full rank that is gone", NEAR, loads("95x20 stale", "10x40"), 26, None),
+    Case(
+        "a saturated rank that is gone",
+        NEAR,
+        (*loads("40x40", "50x40"), series("rank_saturated", "1x20 stale", **RANK0)),
+        26,
+        None,
+    ),
     Case("a full rank that can do less", NEAR, (*loads("40x40", "50x40"), SATURATED0), 16, RANK0),
     Case("a full rank that is saturated", NEAR, (*loads("95x40", "10x40"), SATURATED0), 16, RANK0),
     Case(
@@ -158,6 +269,14 @@ CASES = (
     Case("much load that does not grow", FORECAST, loads("80x60", "10x60"), 46, None),
     Case("a load that made one step", FORECAST, loads("40x20 60x60", "10x60"), 37, None),
     Case("a load that began", FORECAST, loads("0x20 60x60", "10x60"), 45, None),
+    Case("a load that made one large step", FORECAST, loads("55x20 90x60", "10x60"), 48, None),
+    Case(
+        "a load that grows from one long epoch to the next",
+        FORECAST,
+        (*loads("40x14 52x14 64x14 76x14 88x14", "10x90"), EPOCH_15_MIN),
+        65,
+        RANK0,
+    ),
     Case("growth across a fail-over", FORECAST, failed_over("40+1x20", "62+1x40"), 56, RANK0),
     Case(
         "a new manager that is told loads by and by",
@@ -171,16 +290,37 @@ CASES = (
     Case(
         "every rank is full that tells it, and can do less",
         OVERLOAD,
-        (*loads("40x40", "50x40", silent=1), SATURATED0, series("rank_saturated", "1x40", **RANK1)),
+        (*loads("40x40", "50x40", silent=1), SATURATED0, SATURATED1),
         22,
         FS,
     ),
     Case("a rank falls silent beside an idle one", OVERLOAD, loads("95x10 stale", "10x40"), 30, None),
+    Case(
+        "every rank full in one epoch that is long",
+        OVERLOAD,
+        (*loads("95x40", "90x40"), overloaded("1x40"), series("epoch_interval_seconds", "1800x40")),
+        28,
+        None,
+    ),
+    Case(
+        "every rank full in the second long epoch",
+        OVERLOAD,
+        (*loads("95x40", "90x40"), overloaded("1x14 2x20"), EPOCH_15_MIN),
+        31,
+        FS,
+    ),
+    Case(
+        "every rank saturated in one epoch that is long",
+        OVERLOAD,
+        (*loads("40x40", "50x40"), SATURATED0, SATURATED1, overloaded("1x40"), EPOCH_15_MIN),
+        28,
+        None,
+    ),
     Case("one of two ranks full", OVERLOAD, loads("95x40", "10x40"), 30, None),
     Case(
         "every rank is full, and can do less",
         OVERLOAD,
-        (*loads("40x40", "50x40"), SATURATED0, series("rank_saturated", "1x40", **RANK1)),
+        (*loads("40x40", "50x40"), SATURATED0, SATURATED1),
         22,
         FS,
     ),
@@ -336,8 +476,10 @@ CASES = (
         (
             ENABLED,
             series("active", "1x40"),
+            FRESH,
             series("ceph_mgr_module_status", "1x40", name="mds_partitioner", cluster="other"),
             series("active", "1x40", cluster="other"),
+            series("epoch_end_timestamp_seconds", "0+60x40", cluster="other"),
         ),
         30,
         None,
@@ -349,6 +491,22 @@ CASES = (
         9,
         {},
     ),
+    Case(
+        "long epochs stand still",
+        DOWN,
+        (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x40"), EPOCH_15_MIN),
+        33,
+        {},
+    ),
+    Case(
+        "a long epoch ends 9 minutes late",
+        DOWN,
+        (series("active", "1x40"), series("epoch_end_timestamp_seconds", "0x24 1440x15"), EPOCH_15_MIN),
+        24,
+        None,
+    ),
+    Case("the first epoch does not end", DOWN, (ENABLED, series("active", "1x40")), 6, {}),
+    Case("the first epoch has not ended yet", DOWN, (ENABLED, series("active", "1x40")), 4, None),
     Case(
         "epochs are long",
         DOWN,
@@ -369,7 +527,7 @@ CASES = (
             series("up", "0x40", job="mds_partitioner", instance="standby"),
             series("active", "1x40"),
             series("active", "0x40", instance="standby"),
-            series("epoch_end_timestamp_seconds", "-50+60x40"),
+            FRESH,
             EPOCH_10_S,
         ),
         30,
@@ -386,7 +544,61 @@ CASES = (
         6,
         {},
     ),
+    Case(
+        "the engine is dead in the next manager's first epoch, which is long",
+        ENGINE,
+        (
+            *(series("engine_up", "0x20 stale"), failed("2x20 stale"), EPOCH_15_MIN_THEN),
+            series("engine_up", "_x21 0x40", instance="j"),
+            series("engine_failed_epochs", "_x21 1x40", instance="j"),
+        ),
+        34,
+        {},
+    ),
     Case("the engine was restarted", ENGINE, (series("engine_up", "1x5 0x2 1x30"),), 10, None),
+    Case(
+        "one of two file systems is not judged",
+        UNJUDGED,
+        (series("engine_up", "1x40"), unjudged("1+6x40"), unjudged("0x40", "b"), EPOCH_10_S),
+        6,
+        FS,
+    ),
+    Case(
+        "it was not judged for a while",
+        UNJUDGED,
+        (series("engine_up", "1x40"), unjudged("0x3 1+6x3 0x30")),
+        12,
+        None,
+    ),
+    Case(
+        "one is never judged, and now and then none",
+        UNJUDGED,
+        (
+            series("engine_up", "1 1 0 1 1 0 1 1 0 1 1 0 1 1 0 1 1 0"),
+            unjudged("1+6x40"),
+            unjudged("0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1", "b"),
+        ),
+        14,
+        FS,
+    ),
+    Case(
+        "the engine dies",
+        UNJUDGED,
+        (series("engine_up", "1x5 0x30"), unjudged("0x5 1+6x30"), EPOCH_10_S),
+        11,
+        None,
+    ),
+    Case("none is judged, as the engine is dead", UNJUDGED, (ENGINE_DEAD, unjudged("1+6x40")), 30, None),
+    Case("it was not judged in one long epoch", UNJUDGED, (unjudged("1x40"), EPOCH_15_MIN), 14, None),
+    Case("nor in the next", UNJUDGED, (unjudged("1x14 2x20"), EPOCH_15_MIN), 21, FS),
+    Case(
+        "a manager that was cut off judges none, and takes itself for the active one",
+        UNJUDGED,
+        (unjudged("1+6x40"), series("unjudged_epochs", "0x40", **FS, instance="j"), EPOCH_10_S),
+        10,
+        None,
+    ),
+    Case("an unjudged file system that is gone", UNJUDGED, (unjudged("9x10 stale"),), 13, None),
 )
 
 
@@ -424,6 +636,10 @@ def test_alert(case: Case, promtool: str, tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump(test))
     done = subprocess.run([promtool, "test", "rules", str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_module_counts_epochs_by_what_the_alerts_compare() -> None:
+    assert (NEARLY_ALL, MUCH) == (streaks.NEARLY_ALL, streaks.MUCH)
 
 
 def test_every_alert_is_tested_firing_and_not_firing() -> None:

@@ -26,6 +26,7 @@ from .state import (
     RankState,
     SchedulerState,
     Snapshot,
+    Streaks,
     SubvolumeState,
 )
 
@@ -168,6 +169,21 @@ SCHEDULER_TOTALS: tuple[tuple[str, str, Callable[[SchedulerState], float]], ...]
 )
 
 
+# Where epochs are about as long as alerts wait, these tell one from two.
+STREAKS: tuple[tuple[str, str, Callable[[Streaks], int]], ...] = (
+    (
+        "unjudged_epochs",
+        "Epochs in a row, up to now, in which the file system was not judged though a rank was active",
+        lambda s: s.unjudged,
+    ),
+    (
+        "overloaded_epochs",
+        "Epochs in a row, up to now, in which all ranks together had too much",
+        lambda s: s.overloaded,
+    ),
+)
+
+
 def _of_filesystems(snapshot: Snapshot) -> Iterator[Metric]:
     samples = snapshot.filesystems
     active = _gauge("active_ranks", "Active ranks of the file system", FS)
@@ -220,6 +236,23 @@ def _of_ranks(snapshot: Snapshot) -> Iterator[Metric]:
             for name in (EXPORTER, IMPORTER):
                 role.add_metric([*_rank_labels(s, rank), name], float(rank.role == name))
     yield role
+
+
+def _of_streaks(snapshot: Snapshot) -> Iterator[Metric]:
+    for name, help_, count in STREAKS:
+        family = _gauge(name, help_, FS)
+        for s in snapshot.filesystems:
+            family.add_metric([label(s.fs)], count(s.streaks))
+        yield family
+    full = _gauge(
+        "rank_full_epochs",
+        "Epochs in a row, up to now, in which the rank served nearly all that one can, or was saturated",
+        RANK,
+    )
+    for s in snapshot.filesystems:
+        for rank in (r for r in s.ranks if r.load is not None):
+            full.add_metric(_rank_labels(s, rank), s.streaks.full.get(rank.daemon, 0))
+    yield full
 
 
 def _of_moves(snapshot: Snapshot) -> Iterator[Metric]:
@@ -332,7 +365,7 @@ def active_metric(active: bool) -> Metric:
 
 def families(snapshot: Snapshot) -> Iterator[Metric]:
     """Every metric of a snapshot."""
-    ranks = (_of_filesystems, _of_ranks, _of_moves)
+    ranks = (_of_filesystems, _of_ranks, _of_streaks, _of_moves)
     for part in (_of_the_module, *ranks, _of_subvolumes, _of_plans, _of_schedulers):
         yield from part(snapshot)
 

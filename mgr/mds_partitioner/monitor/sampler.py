@@ -32,6 +32,7 @@ from .state import (
     Point,
     RankState,
     SchedulerState,
+    Streaks,
     SubvolumeState,
 )
 
@@ -69,7 +70,7 @@ class Untold:
 class Past:
     """What the page shows of earlier epochs, one a file system. An epoch counts once, as it was judged last.
 
-    :ivar before: what was counted before the newest epoch
+    :ivar before, streaks_before: what was counted before the newest epoch
     """
 
     history: deque[Point] = field(default_factory=deque)
@@ -77,10 +78,13 @@ class Past:
     away: int = 0  # epochs in a row without an active rank, or without some
     uneven_at: float | None = None  # when the last uneven epoch was, Unix, s
     before: tuple[int, int, float | None] = (0, 0, None)
+    streaks: Streaks = field(default_factory=Streaks)
+    streaks_before: Streaks = field(default_factory=Streaks)
 
     def begin(self) -> None:
         """An epoch more."""
         self.before = self.uneven_epochs, self.away, self.uneven_at
+        self.streaks_before = self.streaks
 
     def miss(self, epochs: int) -> None:
         """No rank is active, or some are away. One that is replaced is away for some epochs; after ``epochs``
@@ -211,7 +215,7 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now, stopped: str) -> Schedul
         mode=kept.mode,
         why=doing(watch),
         problem=trouble(watch),
-        even=even(watch),
+        even=even(watch, now.steady),
         stopped=stopped,
         under_way=len(under_way(kept)),
         decisions=watch.counted.decisions,

@@ -37,6 +37,7 @@ from .sampler import (
 )
 from .stages import JUDGE, OBSERVE, Errors
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
+from .streaks import continued
 
 TICK = 10.0  # s between two looks at plans, where epochs are longer
 LEAST = 0.1  # s
@@ -135,12 +136,14 @@ class Monitor:
         self.snapshot = replace(taken, engine_failures=failures)
 
     def _look_at_plans(self) -> None:
-        """The newest snapshot with plans as they are now; the same one where none has changed."""
+        """The newest snapshot with plans, and the length of an epoch, as they are now; the same one
+        where nothing has changed."""
         there = {fs.name: fs for fs in self._host.file_systems()}
         seen = self.snapshot.filesystems
         now = tuple(replace(s, plan=self._plan(there[s.fs])) if s.fs in there else s for s in seen)
-        if now != seen:
-            self.snapshot = replace(self.snapshot, filesystems=now)
+        epoch = self._epoch()
+        if now != seen or epoch > self.snapshot.epoch:  # a shorter one ends the one under way
+            self.snapshot = replace(self.snapshot, filesystems=now, epoch=epoch)
 
     def _sample(self, fs: FsState, ours: MonitorSettings, now: float) -> FsSample:
         memory, scheduler = self._memories[fs.fscid], self._scheduler(fs)
@@ -157,6 +160,7 @@ class Monitor:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self._errors.count(OBSERVE)
             sample = failed(fs, e, time.time())
+        memory.streaks = continued(memory.streaks_before, sample)
         return replace(
             sample,
             uneven_epochs=memory.uneven_epochs,  # also of an epoch that cannot be judged
@@ -166,6 +170,7 @@ class Monitor:
             analyzing=self._analyzing(fs, now),
             scheduler=scheduler,
             history=tuple(memory.history),
+            streaks=memory.streaks,
         )
 
     def _judge(

@@ -109,6 +109,20 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Streaks:
+    """How many epochs in a row, up to now, something was so.
+
+    :ivar unjudged: the file system was not judged, though a rank was active
+    :ivar overloaded: all its ranks together had too much
+    :ivar full: by daemon, a rank served nearly all that one can, or was saturated
+    """
+
+    unjudged: int = 0
+    overloaded: int = 0
+    full: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class FsSample:
     """One file system at the end of an epoch."""
 
@@ -125,6 +139,7 @@ class FsSample:
     uneven_at: float | None = None  # when it was uneven last, seconds since the Unix epoch
     analyzing: float | None = None  # how far an analysis is, 0 to 1; None: none runs
     engine_problem: str = ""  # why the engine gave no judgement of it in this epoch
+    streaks: Streaks = field(default_factory=Streaks)
 
     @property
     def observed(self) -> bool:

@@ -11,6 +11,7 @@ from .record import ACT, MODES, OFF, UNDOING
 from .watch import CALM, NOT_YET, Watch
 
 UNDOES = "undoes what it did"
+HANGS = 300.0  # s after it was due: a look that has not ended
 
 
 def looks(watch: Watch) -> bool:
@@ -52,11 +53,12 @@ def held(watch: Watch) -> Counter[str]:
     return Counter(piece.held for piece in pieces if piece.held)
 
 
-def even(watch: Watch) -> bool:
-    """Does it act, and find each rank with its share, by what that can do itself?
+def even(watch: Watch, now: float) -> bool:
+    """Does it act, and find each rank with its share, by what that can do itself? now: steady clock, s
 
-    Of ranks outside a mask it knows nothing.
+    Of ranks outside a mask it knows nothing, nor of anything while a look hangs.
     """
     acts = watch.kept.mode == ACT and looks(watch) and not trouble(watch)
     of_all = watch.view is not None and len(watch.view.ranks) == len(watch.ranks)
-    return acts and of_all and watch.state.even
+    late = now - max(watch.due, watch.measured) > HANGS  # due is 0.0 where it is to look at once
+    return acts and of_all and watch.state.even and not late

@@ -270,6 +270,29 @@ def test_even_is_what_acts_and_sees_every_rank_with_its_share(
     assert not state_of(module).even and state_of(module).problem == "no counter"
 
 
+def test_a_scheduler_whose_look_hangs_finds_nothing_even(module: Module) -> None:
+    cluster, manager = module.manager.cluster, module.manager
+    module.scheduler_start(mode="act")
+    manager.run(60)
+    assert state_of(module).even
+    cluster.steady += 200.0
+    assert state_of(module).even, "slow MDSs take long to answer"
+    cluster.steady += 200.0
+    assert not state_of(module).even
+    manager.run(60)
+    assert state_of(module).even
+
+
+def test_a_scheduler_that_is_to_look_at_once_still_finds_even_what_it_found(module: Module) -> None:
+    module.manager.cluster.steady += 10_000.0
+    module.scheduler_start(mode="act")
+    module.manager.run(60)
+    module.scheduling.watch(module.manager.fs).due = 0.0
+    assert state_of(module).even
+    module.manager.cluster.steady += 400.0
+    assert not state_of(module).even
+
+
 def test_a_status_shows_as_many_rows_as_are_asked_for(module: Module) -> None:
     module.manager.cluster.lag = 20
     module.scheduler_start(mode="act")

@@ -205,6 +205,19 @@ def test_a_longer_epoch_is_not_waited_for_when_it_was_made_shorter(
     assert monitor._loop._wake.is_set()
 
 
+def test_a_longer_epoch_is_told_before_the_first_such_is_over(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the numbers pass for old: an alert compares their age with it."""
+    at = Now()
+    monkeypatch.setattr(service, "time", at)
+    monitor._run()
+    monkeypatch.setattr(Options, "epoch", 3600)
+    at.now = 10.0
+    monitor._run()
+    assert (monitor.snapshot.epochs.count, monitor.snapshot.epoch) == (1, 3600.0)
+
+
 def test_how_far_a_plan_is_can_be_seen_long_before_a_long_epoch_is_over(
     monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +336,69 @@ def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, clust
         cluster.rates["m0"] = rate
         counts.append(sampled(monitor).uneven_epochs)
     assert counts == [1, 2, 0, 1]
+
+
+def streaks(monitor: Monitor) -> tuple[int, int, dict[str, int]]:
+    found = sampled(monitor).streaks
+    return found.unjudged, found.overloaded, dict(found.full)
+
+
+def test_epochs_with_a_full_rank_and_with_all_full_are_counted_in_a_row(
+    monitor: Monitor, cluster: Cluster
+) -> None:
+    seen = []
+    for rates in ((950.0, 10.0, 10.0), (950.0, 850.0, 800.0), (950.0, 910.0, 850.0), (899.0, 910.0, 10.0)):
+        cluster.rates = {f"m{rank}": rate for rank, rate in enumerate(rates)}
+        seen.append(streaks(monitor))
+    assert seen == [
+        *((0, 0, {"mds.m0": 1}), (0, 1, {"mds.m0": 2}), (0, 2, {"mds.m0": 3, "mds.m1": 1})),
+        (0, 0, {"mds.m1": 2}),
+    ]
+    told = {m.name.removeprefix(f"{PREFIX}_"): m for m in families(monitor.snapshot)}
+    full = {s.labels["rank"]: s.value for s in told["rank_full_epochs"].samples}
+    assert full == {"0": 0, "1": 2, "2": 0}
+    assert [s.value for s in told["overloaded_epochs"].samples] == [0]
+
+
+def test_an_epoch_that_is_looked_at_again_counts_once_as_one_of_a_full_rank(
+    monitor: Monitor, cluster: Cluster
+) -> None:
+    cluster.rates["m0"] = 950.0
+    monitor.epoch(0.0)
+    monitor.epoch(5.0, again=True)
+    assert monitor.snapshot.filesystems[0].streaks.full == {"mds.m0": 1}
+
+
+@pytest.mark.parametrize("bad", ["", "rank_capacity is no number"])
+def test_epochs_in_which_one_of_many_is_not_judged_are_counted_whatever_the_reason(
+    monitor: Monitor, cluster: Cluster, engine: Engine, monkeypatch: pytest.MonkeyPatch, bad: str
+) -> None:
+    cluster.others = [replace(FS, name="b", fscid=2)]
+    judge = Ranks.judge
+
+    def fails(ranks: Ranks, fs: FsState, now: float) -> Any:
+        if fs.name != "b":
+            return judge(ranks, fs, now)
+        raise BadOption(bad) if bad else Unavailable("it ended")
+
+    monkeypatch.setattr(Ranks, "judge", fails)
+    for epoch in range(2):
+        monitor.epoch(10.0 * epoch)
+    told = {m.name.removeprefix(f"{PREFIX}_"): m for m in families(monitor.snapshot)}
+    assert {s.labels["fs"]: s.value for s in told["unjudged_epochs"].samples} == {"cephfs": 0, "b": 2}
+    assert [s.value for s in told["engine_up"].samples] == [1]
+    monkeypatch.setattr(Ranks, "judge", judge)
+    monitor.epoch(20.0)
+    assert {s.streaks.unjudged for s in monitor.snapshot.filesystems} == {0}
+
+
+def test_a_file_system_that_is_not_observed_is_not_judged_and_one_that_is_down_needs_not_be(
+    monitor: Monitor, cluster: Cluster
+) -> None:
+    cluster.problem = Unavailable("no counter")
+    assert [streaks(monitor)[0] for _ in range(2)] == [1, 2]
+    cluster.problem, cluster.state = None, replace(FS, max_mds=0, mds=(), ranks_in=())
+    assert streaks(monitor)[0] == 0
 
 
 def test_ranks_that_are_not_alike_are_even_when_the_scheduler_finds_them_so(
