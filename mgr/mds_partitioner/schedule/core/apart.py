@@ -139,12 +139,6 @@ def told(look: Look, inos: Sequence[int], when: str = "", why: str = "as a whole
     return f"{look.pieces[inos[0]].path}{more} {when}looked at as parts: {why}"
 
 
-def home(look: Look) -> int:
-    """The highest rank that is not much slower than others: all of it is there for a while, and its parts
-    are exported from there."""
-    return max(_quick(look))
-
-
 def _goal(look: Look) -> int:
     """The highest of these that is not full either; -1: all are."""
     return max(_roomy(look), default=-1)
@@ -157,10 +151,12 @@ def _free(look: Look) -> list[int]:
 
 
 def _roomy(look: Look) -> list[int]:
-    return [rank for rank in _quick(look) if rank not in look.busy]
+    return [rank for rank in quick(look) if rank not in look.busy]
 
 
-def _quick(look: Look) -> list[int]:
+def quick(look: Look) -> list[int]:
+    """Ranks that are not much slower than others: all of it is there for a while, and its parts are exported
+    from there."""
     least = SLOW * fmean(look.capacity[rank] for rank in look.loads)
     return [rank for rank in look.loads if look.capacity[rank] >= least]
 

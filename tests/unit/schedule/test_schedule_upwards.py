@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is left of a directory whose parts went from where it was: it is not left behind."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mds_partitioner.model import NO_PIN
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.state import Limits, State
+from mds_partitioner.schedule.core.view import Piece, RankView, View
+
+LOOK = 5.0  # s
+HEAD, HELD = 1, 9
+LIMITS = Limits(daily=100, pins=100)
+
+
+def view(kids: Sequence[int], *, full: bool = True, top: float = 0.0) -> View:
+    """It is on rank 0, which passes on what is asked of its parts, 100 req/s each on these ranks. An operator
+    has pinned what has so many req/s to rank 3."""
+    load = [100.0 * kids.count(rank) + (top if rank == 3 else 5.0 * (rank == 0)) for rank in range(4)]
+    passed = sum(load[1:]) - top
+    ranks = [RankView(r, load[r], 0.5, r == 3 and top > 1000.0, 1000.0) for r in range(4)]
+    ranks[0] = RankView(
+        0, load[0], 20.0 if full else 0.5, full, max(load[0], 1000.0 - passed), forwards=passed
+    )
+    parts = [
+        Piece(100 + i, f"/p/{i}", rank, 100.0, 200.0, within=HEAD, pin=rank or NO_PIN)
+        for i, rank in enumerate(kids)
+    ]
+    held = [Piece(HELD, "/held", 3, top, 1000.0, held="pinned")] if top else []
+    return View(LOOK, tuple(ranks), (Piece(HEAD, "/p", 0, 5.0, 10.0), *parts, *held), full)
+
+
+def raised(seen: View) -> list[int]:
+    """Where it goes, by and by; what is ordered otherwise is not done."""
+    state, goals = State(split=frozenset({HEAD})), []
+    for look in range(12):
+        pinned = {p.move.ino: p.move.pin for p in state.past if p.move.keeps}
+        pieces = tuple(p._replace(pin=pinned.get(p.ino, p.pin)) for p in seen.pieces)
+        now = replace(seen, now=LOOK * (look + 1), pieces=pieces)
+        state, decision = Scheduler(state, now, LIMITS).decide()
+        goals += [move.target for move in decision.moves if move.ino == HEAD]
+    return goals
+
+
+@pytest.mark.parametrize(
+    ("kids", "top", "goals"),
+    [
+        ((0, 1, 1, 2, 2, 3), 0.0, [3]),
+        ((0, 1, 1, 1, 2, 2, 2), 1300.0, [2]),
+        ((0, 1, 2, 3, 3, 3), 1300.0, []),
+    ],
+    ids=["the highest", "the highest is full of others", "the next one would pass on as much"],
+)
+def test_beside_a_highest_rank_without_room_it_goes_to_the_next(
+    kids: Sequence[int], top: float, goals: list[int]
+) -> None:
+    assert raised(view(kids, top=top)) == goals
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("used", [{"begun": 60}, {"pins": 60}], ids=["moves", "pins"])
+def test_what_fills_a_rank_with_what_it_passes_on_does_not_wait_for_half_of_the_budgets(
+    used: dict[str, Any], full: bool
+) -> None:
+    """Nobody waits for it where its rank is not full."""
+    seen = replace(view((0, 1, 1, 2, 2, 3), full=full), **used)
+    assert raised(seen) == ([3] if full else [])
+
+
+@pytest.mark.parametrize("used", [{"begun": 100}, {"pins": 100}], ids=["moves", "pins"])
+def test_without_any_budget_it_waits(used: dict[str, Any]) -> None:
+    assert raised(replace(view((0, 1, 1, 2, 2, 3)), **used)) == []
