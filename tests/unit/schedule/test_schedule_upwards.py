@@ -74,3 +74,18 @@ def test_what_fills_a_rank_with_what_it_passes_on_does_not_wait_for_half_of_the_
 @pytest.mark.parametrize("used", [{"begun": 100}, {"pins": 100}], ids=["moves", "pins"])
 def test_without_any_budget_it_waits(used: dict[str, Any]) -> None:
     assert raised(replace(view((0, 1, 1, 2, 2, 3)), **used)) == []
+
+
+@pytest.mark.parametrize(("advised", "goals"), [(True, [3]), (False, [])])
+def test_who_follows_advice_is_told_to_move_it_first(advised: bool, goals: list[int]) -> None:
+    """No advice is given of what is left, for which it takes what clients make of the moves before."""
+    load = [1000.0, 50.0, 50.0, 50.0]
+    ranks = tuple(RankView(r, load[r], 40.0 if r == 0 else 0.5, r == 0, 1000.0) for r in range(4))
+    state, found = State(), []
+    for look in range(8):
+        seen = View(LOOK * (look + 1), ranks, (Piece(HEAD, "/p", 0, 1000.0, 2000.0, parts=8),), True)
+        state, decision = Scheduler(state, replace(seen, advised=advised), LIMITS).decide()
+        found += [move.target for move in decision.moves]
+        if decision.split:
+            break
+    assert found == goals

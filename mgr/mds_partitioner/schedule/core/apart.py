@@ -103,7 +103,8 @@ def higher(look: Look, inos: Sequence[int]) -> list[int]:
     """Of what is to be taken apart, what goes to the highest rank before: it has many parts, most of its load
     will be on other ranks, and it is little enough to be moved once more."""
     most, asked, goal = _most_that_fits(look), look.expected.load, _goal(look)
-    few = min(FEW, int(look.limits.pins * LEFT) - look.view.pins)
+    # No advice is given of what is left.
+    few = 0 if look.view.advised else min(FEW, int(look.limits.pins * LEFT) - look.view.pins)
     many = (piece for piece in map(look.pieces.__getitem__, inos) if (piece.parts or 0) > few)
     pieces = [piece for piece in many if piece.rank is not None and piece.rank < goal]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
