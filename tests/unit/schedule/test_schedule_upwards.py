@@ -9,8 +9,8 @@ import pytest
 
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.decision import Scheduler
-from mds_partitioner.schedule.core.state import Limits, State
-from mds_partitioner.schedule.core.view import Piece, RankView, View
+from mds_partitioner.schedule.core.state import Limits, Past, State
+from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
 LOOK = 5.0  # s
 HEAD, HELD = 1, 9
@@ -34,10 +34,11 @@ def view(kids: Sequence[int], *, full: bool = True, top: float = 0.0) -> View:
     return View(LOOK, tuple(ranks), (Piece(HEAD, "/p", 0, 5.0, 10.0), *parts, *held), full)
 
 
-def raised(seen: View) -> list[int]:
+def raised(seen: View, *under_way: Move) -> list[int]:
     """Where it goes, by and by; what is ordered otherwise is not done."""
-    state, goals = State(split=frozenset({HEAD})), []
-    for look in range(12):
+    past = tuple(Past(move, LOOK) for move in under_way)
+    state, goals = State(split=frozenset({HEAD}), past=past), []
+    for look in range(6):
         pinned = {p.move.ino: p.move.pin for p in state.past if p.move.keeps}
         pieces = tuple(p._replace(pin=pinned.get(p.ino, p.pin)) for p in seen.pieces)
         now = replace(seen, now=LOOK * (look + 1), pieces=pieces)
@@ -59,6 +60,20 @@ def test_beside_a_highest_rank_without_room_it_goes_to_the_next(
     kids: Sequence[int], top: float, goals: list[int]
 ) -> None:
     assert raised(view(kids, top=top)) == goals
+
+
+@pytest.mark.parametrize(
+    ("ino", "source", "target", "goals"),
+    [(50, 1, 2, [3]), (50, 0, 2, []), (50, 1, 0, []), (101, 1, 2, [])],
+    ids=["others", "from its rank", "to its rank", "a part"],
+)
+def test_it_waits_for_what_moves_of_its_own_alone(
+    ino: int, source: int, target: int, goals: list[int]
+) -> None:
+    """Where loads come and go something moves nearly all the time."""
+    seen = view((0, 1, 1, 2, 2, 3))
+    seen = replace(seen, pieces=(*seen.pieces, Piece(50, "/other", source, 0.0, 500.0)))
+    assert raised(seen, Move(ino, "", source, target, 50.0, 10.0, 500.0, "")) == goals
 
 
 @pytest.mark.parametrize("full", [True, False])

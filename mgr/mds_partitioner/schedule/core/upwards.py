@@ -26,13 +26,13 @@ MOST = 1.25  # of a rank's share, of what is not to be moved away from there: to
 
 
 def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple[State, Decision]:
-    """One that goes, while nothing moves. Its parts on the same rank get pins there first, or they would go
-    along. No advice is given of it.
+    """One that goes, while none of its parts moves, nor anything from or to its rank. Its parts on the same
+    rank get pins there first, or they would go along. No advice is given of it.
 
     :param most_pins: what needs more of these waits
     """
-    still = look.view.measured and not (look.view.advised or look.state.awaited)
-    if decision.something or not still or not look.state.split:
+    seen = look.view.measured and not look.view.advised
+    if decision.something or not seen or not look.state.split:
         return look.state, decision
     kids = siblings(look.view.pieces)
     split = (p for p in look.view.pieces if p.ino in look.state.split)
@@ -86,6 +86,9 @@ def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
     """May it leave? All parts are known then, and no more of them have to be pinned than are elsewhere."""
     away = {*look.together, *look.state.placed, *look.linked, *due(look.state.quiet)}
     if piece.ino in away or piece.held or piece.unknown or piece.at_most > look.limits.inodes:
+        return False
+    family = {piece.ino, *(kid.ino for kid in kids)}
+    if any(m.ino in family or piece.rank in (m.source, m.target) for m in look.state.awaited):
         return False
     along = [kid for kid in kids if kid.rank == piece.rank and kid.pin == NO_PIN]
     refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
