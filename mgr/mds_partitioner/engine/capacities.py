@@ -14,7 +14,8 @@ NAMES = ("ranks", "loads", "latency", "fetches", "moved", "passed", "earlier")
 
 def capacities(args: Args) -> dict[str, Json]:
     """``full``: ranks that are saturated in the last epoch. ``capacities``: one a rank, req/s, null where it
-    is not known, of what it serves and of what it passes on (``passed``), which takes it about as long;
+    is not known, of what it serves and of what it passes on (``passed``), which takes it about as long, or
+    less: it shows that a rank is no slower than was known, and not that it could serve more.
     ``earlier``: those of the call before, likewise."""
     check_names(args, NAMES)
     ranks, loads, latency, fetches = rank_series(args)
@@ -25,7 +26,9 @@ def capacities(args: Args) -> dict[str, Json]:
     inside = loads[:, -1] * latency[:, -1]
     rests = (inside > 0.0) & (inside <= EASY)
     passed = of_epochs(args, "passed", loads)
-    known = rank_capacities(loads + passed, saturated & undisturbed(args, loads), rests, earlier)
+    most = np.fmax(loads, np.where(np.isnan(earlier), np.inf, earlier)[:, np.newaxis])
+    done = np.minimum(loads + passed, most)
+    known = rank_capacities(done, saturated & undisturbed(args, loads), rests, earlier)
     return {
         "full": [rank for rank, own in zip(ranks, saturated[:, -1]) if own],
         "capacities": [None if np.isnan(value) else float(value) for value in known],

@@ -199,7 +199,7 @@ def _taught(last: RankSample, full: bool, value: float | None, known: Taught | N
     """
     inside = last.inside
     if value is None:
-        return None if known is None else Taught(max(known.value, _done(last)))
+        return None if known is None else Taught(max(known.value, last.requests))
     if known is None:
         return Taught(value, inside if full else 0.0)
     if not full or last.exported or last.imported:

@@ -306,3 +306,13 @@ def test_what_a_rank_passes_on_takes_it_as_long_as_what_it_serves() -> None:
     assert answer == {"full": [0], "capacities": [390.0]}
     with pytest.raises(BadInputError, match="passed has 3 epochs; allowed: 4, as loads"):
         capacities(table | {"moved": [[0.0] * 4], "passed": [[310.0] * 3], "earlier": [390.0]})
+
+
+@pytest.mark.parametrize(("earlier", "able"), [(400.0, 400.0), (150.0, 200.0), (None, None)])
+def test_to_pass_much_on_does_not_show_that_a_rank_could_serve_more(
+    earlier: float | None, able: float | None
+) -> None:
+    """That may take far less time than, say, to create a file, and nobody would know until it is full."""
+    table = {"ranks": [0], "loads": [[200.0] * 4], "latency": [[0.005] * 4], "fetches": [[0.0] * 4]}
+    answer: Any = capacities(table | {"moved": [[0.0] * 4], "passed": [[900.0] * 4], "earlier": [earlier]})
+    assert answer == {"full": [], "capacities": [able]}

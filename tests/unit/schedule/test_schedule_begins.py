@@ -77,6 +77,21 @@ def test_what_wakes_time_and_again_holds_nothing_up_for_more_than_two_looks() ->
     assert [bool(d.moves) for d in follow(jump(*rates))[1][-4:-1]] == [False, False, True]
 
 
+def test_what_is_told_again_before_ranks_report_is_waited_for_as_well() -> None:
+    first = jump((60.0, 20.0, 20.0, 20.0))[8]
+    *_, last = follow([*even(), replace(first, now=first.now - 1.0, again=True)])[1]
+    assert not last.moves and "by and by" in last.why
+
+
+def test_what_was_waited_for_in_vain_is_waited_for_when_it_begins_once_more() -> None:
+    """It was even again before anything moved."""
+    first = jump((60.0, 20.0, 20.0, 20.0))[8]
+    calm = [replace(look, now=first.now + LOOK * (i + 1)) for i, look in enumerate(even(40))]
+    later = replace(first, now=calm[-1].now + LOOK)
+    *_, last = follow([*even(), first, *calm, later])[1]
+    assert not last.moves and "by and by" in last.why
+
+
 def test_the_way_to_what_clients_begin_to_use_is_no_load_that_stays() -> None:
     """They look it up once. Nothing else is learned of a rank until what it gives away has gone."""
     idle = [view(LOOK * (i + 1), dict.fromkeys(WAKING, 0.0), 0.0) for i in range(3)]
@@ -85,3 +100,5 @@ def test_the_way_to_what_clients_begin_to_use_is_no_load_that_stays() -> None:
     goes_on = replace(begins, now=25.0)
     assert follow([*idle, begins])[0].rest[0] == 0.0
     assert follow([*idle, begins, goes_on])[0].rest[0] == 80.0, "but this is"
+    told_again = replace(begins, now=22.0, again=True)  # of pieces: ranks have reported nothing since
+    assert follow([*idle, begins, told_again])[0].rest[0] == 0.0

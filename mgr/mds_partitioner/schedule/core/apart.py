@@ -103,7 +103,8 @@ def higher(look: Look, inos: Sequence[int]) -> list[int]:
     """Of what is to be taken apart, what goes to the highest rank before: it has many parts, most of its load
     will be on other ranks, and it is little enough to be moved once more."""
     most, asked, goal = _most_that_fits(look), look.expected.load, _goal(look)
-    few = min(FEW, int(look.limits.pins * LEFT) - look.view.pins)
+    # No advice is given of what is left.
+    few = 0 if look.view.advised else min(FEW, int(look.limits.pins * LEFT) - look.view.pins)
     many = (piece for piece in map(look.pieces.__getitem__, inos) if (piece.parts or 0) > few)
     pieces = [piece for piece in many if piece.rank is not None and piece.rank < goal]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
@@ -139,12 +140,6 @@ def told(look: Look, inos: Sequence[int], when: str = "", why: str = "as a whole
     return f"{look.pieces[inos[0]].path}{more} {when}looked at as parts: {why}"
 
 
-def home(look: Look) -> int:
-    """The highest rank that is not much slower than others: all of it is there for a while, and its parts
-    are exported from there."""
-    return max(_quick(look))
-
-
 def _goal(look: Look) -> int:
     """The highest of these that is not full either; -1: all are."""
     return max(_roomy(look), default=-1)
@@ -157,10 +152,12 @@ def _free(look: Look) -> list[int]:
 
 
 def _roomy(look: Look) -> list[int]:
-    return [rank for rank in _quick(look) if rank not in look.busy]
+    return [rank for rank in quick(look) if rank not in look.busy]
 
 
-def _quick(look: Look) -> list[int]:
+def quick(look: Look) -> list[int]:
+    """Ranks that are not much slower than others: all of it is there for a while, and its parts are exported
+    from there."""
     least = SLOW * fmean(look.capacity[rank] for rank in look.loads)
     return [rank for rank in look.loads if look.capacity[rank] >= least]
 

@@ -31,7 +31,8 @@ def uneven(look: Look) -> tuple[State, str]:
     lowest = min(relative.values())
     far = relative[top] > 1.0 + look.band
     if not ((far or look.idle) and lowest < FAR * relative[top]):
-        return replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling), _even(look)
+        even = replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling, rising=NONE)
+        return even, _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     # What has come to be taken apart kept its clients waiting: no load begins.
     came = top not in state.stale and parted(state.past, state.split, view.now, RESUMED)
@@ -48,7 +49,7 @@ def uneven(look: Look) -> tuple[State, str]:
     told = f"rank {top} has {relative[top]:.2f} times its share"
     rising = _rising(look, top, one) if far else NONE
     state = replace(state, rising=rising)
-    if rising.looks:
+    if rising.inos:
         return replace(state, acting=False), f"{told}: what was idle there is used now, by and by"
     if not (acting or full or view.harmful):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"

@@ -182,7 +182,17 @@ class _Lesson:
         shown: dict[int | None, float] = defaultdict(float)
         for piece in self.view.pieces:
             shown[piece.rank] += piece.requests
-        return {r.rank: _rest(r, self.state, shown[r.rank], self.stale) for r in self.view.ranks}
+        return {r.rank: self._rest(r, shown[r.rank]) for r in self.view.ranks}
+
+    def _rest(self, rank: RankView, seen: float) -> float:
+        """req/s of a rank that are no piece's. ``seen``: that are, req/s."""
+        known, found = self.state.rest.get(rank.rank), max(0.0, rank.requests - seen)
+        if known is not None and rank.rank in self.stale:
+            return known
+        last = self._rates(rank.rank)
+        if known is not None and last and rank.requests > BEGINS * last[-1]:
+            return min(known, found)  # clients that begin look up the way to what they use, and then no more
+        return found
 
     @cached_property
     def sleep(self) -> tuple[frozenset[int], tuple[Wake, ...]]:
@@ -290,17 +300,6 @@ def _toll(state: State, past: Sequence[Past], requests: float, dt: float) -> Tol
     moving = arrived or state.toll.due or any(p.under_way for p in under_way)
     before = usual(state.calm, state.calms)
     return state.toll.seen(before, requests, dt, arrived) if moving else replace(state.toll, lost=0.0)
-
-
-def _rest(rank: RankView, state: State, seen: float, stale: Collection[int]) -> float:
-    """req/s of a rank that are no piece's. ``seen``: that are, req/s."""
-    known, found = state.rest.get(rank.rank), max(0.0, rank.requests - seen)
-    if known is not None and rank.rank in stale:
-        return known
-    last = state.rates.get(rank.rank, ())
-    if known is not None and last and rank.requests > BEGINS * last[-1]:
-        return min(known, found)  # clients that begin look up the way to what they use, and then no more
-    return found
 
 
 def _scale(

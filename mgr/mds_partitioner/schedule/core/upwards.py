@@ -12,39 +12,39 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...model import NO_PIN
-from .apart import FEW, home
+from .apart import FEW, quick
+from .budgets import Pace
 from .look import Look
 from .reunite import due
-from .sleepers import LEFT
 from .state import State
 from .turns import siblings
 from .view import Decision, Move, Piece
 
 PASSED = 0.1  # of what is asked of parts on higher ranks: with less clients know where these are
+MOSTLY = 0.5  # of that: else the next rank would pass on as much
 MOST = 1.25  # of a rank's share, of what is not to be moved away from there: to pass on costs as much
 
 
 def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple[State, Decision]:
-    """One that goes, while nothing moves. Its parts on the same rank get pins there first, or they would go
-    along. No advice is given of it.
+    """One that goes, while none of its parts moves, nor anything from or to its rank. Its parts on the same
+    rank get pins there first, or they would go along. No advice is given of it.
 
     :param most_pins: what needs more of these waits
     """
-    still = look.view.measured and not (look.view.advised or look.state.awaited)
-    if decision.something or not still or not look.state.split:
+    seen = look.view.measured and not look.view.advised
+    if decision.something or not seen or not look.state.split:
         return look.state, decision
-    pace, goal = look.budgets.unhurried(), home(look)
     kids = siblings(look.view.pieces)
-    pieces = [
-        p for p in look.view.pieces if p.ino in look.state.split and _low(look, p, goal, kids.get(p.ino, ()))
-    ]
-    most = max(0, min(pace.moves, int(look.limits.pins * LEFT) - look.view.pins))
-    for found in sorted(pieces, key=lambda p: (p.inodes, p.ino)):
+    split = (p for p in look.view.pieces if p.ino in look.state.split)
+    goals = {p: goal for p in split if (goal := _goal(look, p, kids.get(p.ino, ()))) is not None}
+    for found in sorted(goals, key=lambda p: (p.inodes, p.ino)):
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
         if len(along) > most_pins:
             continue
+        pace = _pace(look, found)
         fits = found.inodes <= pace.inodes or pace.idle
-        moves = _kept(look, found, along) if along else [_upwards(look, found, goal)] if fits else []
+        moves = _kept(look, found, along) if along else [_upwards(look, found, goals[found])] if fits else []
+        most = max(0, pace.moves)
         if moves[:most]:
             told = f"what is left of {found.path} goes to the highest rank; {decision.why}"
             state = look.begun(moves[:most]).state
@@ -52,45 +52,68 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
     return look.state, decision
 
 
-def _low(look: Look, piece: Piece, goal: int, kids: Sequence[Piece]) -> bool:
-    """Is it in parts, on a rank below one that has much of these, which passes requests for them on, and may
-    it leave? All parts are known then, and no more of them have to be pinned than are elsewhere."""
-    own, away = piece.rank, {*look.together, *look.state.placed, *look.linked}
-    may = piece.ino not in away and not piece.held and not piece.unknown
-    if not may or own is None or own >= goal or piece.at_most > look.limits.inodes:
-        return False
-    if piece.ino in due(look.state.quiet) or piece.ino in _gone_up(look.state, goal):
-        return False
-    along = [kid for kid in kids if kid.rank == own and kid.pin == NO_PIN]
-    refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
-    if len(along) > max(FEW, len(kids) - len(along)) or any(k.held or k.ino in refused for k in along):
-        return False
-    above = sum(look.expected.load(kid) for kid in kids if kid.rank is not None and kid.rank > own)
+def _pace(look: Look, piece: Piece) -> Pace:
+    """All clients of a full rank wait for what it passes on; for that of another one nobody does."""
+    budgets = look.budgets
+    if piece.rank not in look.busy:
+        pace = budgets.unhurried()
+        return replace(pace, moves=min(pace.moves, budgets.pins_of_the_new()))
+    inodes = budgets.inodes()
+    return Pace(min(budgets.moves(), budgets.pins()), inodes, inodes > 0.0 and not budgets.arriving)
+
+
+def _goal(look: Look, piece: Piece, kids: Sequence[Piece]) -> int | None:
+    """Where it goes: to the highest rank that is not much slower than others, or to the next, where that one
+    has no room, if most of its parts on higher ranks are not above. None: it stays."""
+    own, load = piece.rank, look.expected.load
+    if own is None or not _may(look, piece, kids):
+        return None
+    higher = [(kid.rank, load(kid)) for kid in kids if kid.rank is not None and kid.rank > own]
+    everything = sum(asks for _, asks in higher)
     forwards = next((r.forwards for r in look.view.ranks if r.rank == own), 0.0)
-    passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
-    return passes and _fits(look, piece, goal, forwards)
+    least = max(own, _gone_up(look.state, piece.ino))
+    for goal in sorted((rank for rank in quick(look) if rank > least), reverse=True):
+        above = sum(asks for rank, asks in higher if rank <= goal)
+        passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
+        if goal in look.doubted or not passes or above < MOSTLY * everything:
+            return None
+        if _fits(look, piece, goal, forwards):
+            return goal
+    return None
+
+
+def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
+    """May it leave? All parts are known then, and no more of them have to be pinned than are elsewhere."""
+    away = {*look.together, *look.state.placed, *look.linked, *due(look.state.quiet)}
+    if piece.ino in away or piece.held or piece.unknown or piece.at_most > look.limits.inodes:
+        return False
+    family = {piece.ino, *(kid.ino for kid in kids)}
+    if any(m.ino in family or piece.rank in (m.source, m.target) for m in look.state.awaited):
+        return False
+    along = [kid for kid in kids if kid.rank == piece.rank and kid.pin == NO_PIN]
+    refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
+    few = len(along) <= max(FEW, len(kids) - len(along))
+    return few and not any(k.held or k.ino in refused for k in along)
 
 
 def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
     """Is there room; or could other things make some, for less than what is passed on now?"""
     own, load, share = look.expected.load(piece), look.loads[goal], look.shares[goal]
-    if goal not in look.full | look.doubted and load + own <= (1.0 + look.band / 2.0) * share:
+    if goal not in look.full and load + own <= (1.0 + look.band / 2.0) * share:
         return True
     fixed = {*look.state.split, *look.together, *look.state.placed}
     stays = (p for p in look.view.pieces if p.rank == goal and (p.held or p.ino in fixed))
     others = look.state.rest.get(goal, 0.0) + sum(map(look.expected.load, stays))
-    if goal in look.doubted:
-        return False
     if own > share:  # it fills any rank, and one that passes nothing on serves more of it
         return others <= (MOST - 1.0) * share
     return own + others <= MOST * share and forwards >= own
 
 
-def _gone_up(state: State, goal: int) -> set[int]:
-    """Inode numbers of what was sent there, or from there, within the time that moves are remembered, come or
-    not."""
-    moves = (past.move for past in state.past if not past.move.keeps)
-    return {move.ino for move in moves if goal in (move.source, move.target)}
+def _gone_up(state: State, ino: int) -> int:
+    """The highest rank that it was sent to, or from, within the time that moves are remembered, come or not;
+    -1: none."""
+    moves = (past.move for past in state.past if past.move.ino == ino and not past.move.keeps)
+    return max((max(move.source, move.target) for move in moves), default=-1)
 
 
 def _kept(look: Look, piece: Piece, along: Sequence[Piece]) -> list[Move]:

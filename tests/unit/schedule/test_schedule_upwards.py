@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is left of a directory whose parts went from where it was: it is not left behind."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mds_partitioner.model import NO_PIN
+from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.state import Limits, Past, State
+from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
+
+LOOK = 5.0  # s
+HEAD, HELD = 1, 9
+LIMITS = Limits(daily=100, pins=100)
+
+
+def view(kids: Sequence[int], *, full: bool = True, top: float = 0.0) -> View:
+    """It is on rank 0, which passes on what is asked of its parts, 100 req/s each on these ranks. An operator
+    has pinned what has so many req/s to rank 3."""
+    load = [100.0 * kids.count(rank) + (top if rank == 3 else 5.0 * (rank == 0)) for rank in range(4)]
+    passed = sum(load[1:]) - top
+    ranks = [RankView(r, load[r], 0.5, r == 3 and top > 1000.0, 1000.0) for r in range(4)]
+    ranks[0] = RankView(
+        0, load[0], 20.0 if full else 0.5, full, max(load[0], 1000.0 - passed), forwards=passed
+    )
+    parts = [
+        Piece(100 + i, f"/p/{i}", rank, 100.0, 200.0, within=HEAD, pin=rank or NO_PIN)
+        for i, rank in enumerate(kids)
+    ]
+    held = [Piece(HELD, "/held", 3, top, 1000.0, held="pinned")] if top else []
+    return View(LOOK, tuple(ranks), (Piece(HEAD, "/p", 0, 5.0, 10.0), *parts, *held), full)
+
+
+def raised(seen: View, *under_way: Move) -> list[int]:
+    """Where it goes, by and by; what is ordered otherwise is not done."""
+    past = tuple(Past(move, LOOK) for move in under_way)
+    state, goals = State(split=frozenset({HEAD}), past=past), []
+    for look in range(6):
+        pinned = {p.move.ino: p.move.pin for p in state.past if p.move.keeps}
+        pieces = tuple(p._replace(pin=pinned.get(p.ino, p.pin)) for p in seen.pieces)
+        now = replace(seen, now=LOOK * (look + 1), pieces=pieces)
+        state, decision = Scheduler(state, now, LIMITS).decide()
+        goals += [move.target for move in decision.moves if move.ino == HEAD]
+    return goals
+
+
+@pytest.mark.parametrize(
+    ("kids", "top", "goals"),
+    [
+        ((0, 1, 1, 2, 2, 3), 0.0, [3]),
+        ((0, 1, 1, 1, 2, 2, 2), 1300.0, [2]),
+        ((0, 1, 2, 3, 3, 3), 1300.0, []),
+    ],
+    ids=["the highest", "the highest is full of others", "the next one would pass on as much"],
+)
+def test_beside_a_highest_rank_without_room_it_goes_to_the_next(
+    kids: Sequence[int], top: float, goals: list[int]
+) -> None:
+    assert raised(view(kids, top=top)) == goals
+
+
+@pytest.mark.parametrize(
+    ("ino", "source", "target", "goals"),
+    [(50, 1, 2, [3]), (50, 0, 2, []), (50, 1, 0, []), (101, 1, 2, [])],
+    ids=["others", "from its rank", "to its rank", "a part"],
+)
+def test_it_waits_for_what_moves_of_its_own_alone(
+    ino: int, source: int, target: int, goals: list[int]
+) -> None:
+    """Where loads come and go something moves nearly all the time."""
+    seen = view((0, 1, 1, 2, 2, 3))
+    seen = replace(seen, pieces=(*seen.pieces, Piece(50, "/other", source, 0.0, 500.0)))
+    assert raised(seen, Move(ino, "", source, target, 50.0, 10.0, 500.0, "")) == goals
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("used", [{"begun": 60}, {"pins": 60}], ids=["moves", "pins"])
+def test_what_fills_a_rank_with_what_it_passes_on_does_not_wait_for_half_of_the_budgets(
+    used: dict[str, Any], full: bool
+) -> None:
+    """Nobody waits for it where its rank is not full."""
+    seen = replace(view((0, 1, 1, 2, 2, 3), full=full), **used)
+    assert raised(seen) == ([3] if full else [])
+
+
+@pytest.mark.parametrize("used", [{"begun": 100}, {"pins": 100}], ids=["moves", "pins"])
+def test_without_any_budget_it_waits(used: dict[str, Any]) -> None:
+    assert raised(replace(view((0, 1, 1, 2, 2, 3)), **used)) == []
+
+
+@pytest.mark.parametrize(("advised", "goals"), [(True, [3]), (False, [])])
+def test_who_follows_advice_is_told_to_move_it_first(advised: bool, goals: list[int]) -> None:
+    """No advice is given of what is left, for which it takes what clients make of the moves before."""
+    load = [1000.0, 50.0, 50.0, 50.0]
+    ranks = tuple(RankView(r, load[r], 40.0 if r == 0 else 0.5, r == 0, 1000.0) for r in range(4))
+    state, found = State(), []
+    for look in range(8):
+        seen = View(LOOK * (look + 1), ranks, (Piece(HEAD, "/p", 0, 1000.0, 2000.0, parts=8),), True)
+        state, decision = Scheduler(state, replace(seen, advised=advised), LIMITS).decide()
+        found += [move.target for move in decision.moves]
+        if decision.split:
+            break
+    assert found == goals
