@@ -100,5 +100,7 @@ def test_the_way_to_what_clients_begin_to_use_is_no_load_that_stays() -> None:
     goes_on = replace(begins, now=25.0)
     assert follow([*idle, begins])[0].rest[0] == 0.0
     assert follow([*idle, begins, goes_on])[0].rest[0] == 80.0, "but this is"
+    mostly = replace(begins, ranks=(replace(begins.ranks[0], requests=600.0), *begins.ranks[1:]))
+    assert follow([*idle, mostly])[0].rest[0] == 320.0, "what is more than that is not the way there"
     told_again = replace(begins, now=22.0, again=True)  # of pieces: ranks have reported nothing since
     assert follow([*idle, begins, told_again])[0].rest[0] == 0.0

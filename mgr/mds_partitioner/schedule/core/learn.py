@@ -190,8 +190,9 @@ class _Lesson:
         if known is not None and rank.rank in self.stale:
             return known
         last = self._rates(rank.rank)
-        if known is not None and last and rank.requests > BEGINS * last[-1]:
-            return min(known, found)  # clients that begin look up the way to what they use, and then no more
+        # Clients that begin look up the way to what they use, and then no more.
+        if known is not None and last and rank.requests > BEGINS * last[-1] and found <= seen:
+            return min(known, found)
         return found
 
     @cached_property
