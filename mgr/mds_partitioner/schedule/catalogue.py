@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -137,6 +138,14 @@ class Wanted:
     epoch: float = 10.0
 
 
+class Early(enum.Enum):
+    """Why a round ended before all was read."""
+
+    NOT = enum.auto()
+    PARTS = enum.auto()  # those of something that had none have come to be known
+    COUNTS = enum.auto()  # it is known that what fills a rank has some
+
+
 class Catalogue:
     """Of one file system; ``known`` is replaced as a whole, so readers need no lock."""
 
@@ -159,7 +168,7 @@ class Catalogue:
         self._answers: dict[Directory, tuple[DirectoryFacts | None, float]] = {}
         self._read_at: dict[str, float] = {}  # when those of the last round were asked for, by path
         self._masks: dict[int, str] = {}
-        self._early = False  # did the last round end early?
+        self._early = Early.NOT  # how the last round ended
         self._tries = 0  # rounds in which the busiest were looked at
         self.known = Known()
         self.deleted = Deleted(host)
@@ -170,8 +179,8 @@ class Catalogue:
         self.known = self.known.without(inos)
 
     def refresh(self, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float) -> bool:
-        """One round. Did it end early, as parts of something came to be known that had none? Each question
-        waits at a full rank: what relieves it comes first. The rest is for the next round.
+        """One round. Did it end early, as parts of something came to be known, or that it has some? Each
+        question waits at a full rank: what relieves it comes first. The rest is for the next round.
 
         :param limit: directories whose facts are read
         :param now: Unix, s
@@ -198,10 +207,9 @@ class Catalogue:
         busy = [*self._busiest(wanted.requests, 4 * len(fs.ranks_in)), *count]
         awake = [d for d in busy if d.ino not in away]
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
-        ripe, had = self.known.ripe, set(self.known.within.values())
-        # Not twice in a row: a manager that took over may find parts in dozens.
-        self._early = ripe and not self._early and any(parts.get(ino) for ino in wanted.split - had)
-        if self._early:
+        ripe = self.known.ripe
+        self._early = self._ends_early(parts, wanted, self._large(busiest, wanted, fs)) if ripe else Early.NOT
+        if self._early is not Early.NOT:
             self._look_above(fs, below, [], wanted, owned, now)
             self._rotation.see(wanted.requests, None, below, read)
             self.known = self._known(parts, strangers, wanted, hooked, now)
@@ -216,6 +224,25 @@ class Catalogue:
         self._tries += bool(wanted.requests)
         self.known = self._known(parts, strangers, wanted, hooked, now)
         return False
+
+    def _ends_early(
+        self, parts: Mapping[int, list[Directory]], wanted: Wanted, large: Collection[int]
+    ) -> Early:
+        """Not for the same twice in a row: a manager that took over may find parts in dozens.
+
+        :param large: inode numbers of those that may have to be taken apart
+        """
+        had, counts = set(self.known.within.values()), self._insides.counts
+        if self._early is not Early.PARTS and any(parts.get(ino) for ino in wanted.split - had):
+            return Early.PARTS
+        new = (counts[ino][1] for ino in wanted.count.union(large) & counts.keys() - self.known.parts.keys())
+        return Early.COUNTS if self._early is Early.NOT and any(count > 1 for count in new) else Early.NOT
+
+    @staticmethod
+    def _large(busiest: Sequence[Directory], wanted: Wanted, fs: FsState) -> set[int]:
+        """Inode numbers of those that have a rank's share of the load, or more."""
+        share = sum(wanted.requests.values()) / max(1, len(fs.ranks_in))
+        return {d.ino for d in busiest if wanted.requests.get(d.path, 0.0) >= share > 0.0}
 
     def _factor(self, wanted: Wanted) -> float | None:
         """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""

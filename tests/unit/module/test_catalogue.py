@@ -169,6 +169,33 @@ def test_a_round_ends_early_where_parts_come_to_be_known_but_not_twice_in_a_row(
     assert {catalogue.known.within[200 + 2 * i] for i in range(6)} == set(range(100, 106))
 
 
+@pytest.mark.parametrize(
+    ("rates", "count", "early"),
+    [
+        ((20.0, 1.0), frozenset(), True),
+        ((20.0, 20.0), frozenset(), True),
+        ((20.0, 81.0), frozenset(), False),
+        ((20.0, 81.0), frozenset({100}), True),
+    ],
+    ids=["most of the load", "a rank's share", "less", "a full rank has nothing else"],
+)
+def test_a_round_ends_early_where_what_fills_a_rank_is_found_to_have_parts(
+    rates: tuple[float, float], count: frozenset[int], early: bool
+) -> None:
+    """At a full rank each of the other steps may take as long as is waited for."""
+    cluster = Cluster([0.0] * 2)
+    host: Any = cluster
+    catalogue = Catalogue(host, BEGINNING)
+    wanted = Wanted({f"/volumes/_nogroup/s{i}": rate for i, rate in enumerate(rates)}, count=count)
+    first = {path: rate for path, rate in wanted.requests.items() if path.endswith("s1")}
+    for _ in range(3):
+        catalogue.refresh(cluster.state, 200, Wanted(first), Owned(), BEGINNING + 600.0)
+    assert catalogue.known.ripe and 100 not in catalogue.known.parts
+    cluster.directories |= {200 + k: Directory(f"/volumes/_nogroup/s0/c{k}") for k in range(4)}
+    ends = [catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + 610.0) for _ in range(2)]
+    assert ends == [early, False] and catalogue.known.parts[100] == 4
+
+
 def test_of_very_many_children_the_busiest_are_read_first() -> None:
     host: Any = Counting(cluster := with_children(90))
     times = count(0.0, SOON)
