@@ -214,6 +214,7 @@ SHORT = (
     *(("four", "cnn", "120, b5c2677"), ("four", "mix", "120, b5c2677")),
     ("jumps-asleep", "jumps", "185, bcaf7ef"),
     ("jumps-eight", "jumps", "300, 03d2d2c6, at 8 %"),
+    ("jumps-waits", "jumps", "300, 78c1c4d1, at 5 %, by itself"),
     *((("six", load, "120, c451f2f")) for load in ("web", "md", "zipf", "cnn")),
 )
 """Folder, load, and seconds and commit: cells of before digests do not know it."""
