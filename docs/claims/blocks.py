@@ -39,7 +39,7 @@ OTHERS = (
     "scheduler/eight-third/cnn-tentacle-5x8",
     "scheduler/eight-fourth/cnn-tentacle-5x8",
     *(f"scheduler/five/{load}-tentacle-5x5" for load in ("cnn", "flash", "jumps", "mix", "nlp", "zipf")),
-    *(f"scheduler/five-again/{load}-tentacle-5x5" for load in ("flash", "jumps", "zipf")),
+    *(f"scheduler/five-again/{load}-tentacle-5x5" for load in ("cnn", "flash", "jumps", "zipf")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
