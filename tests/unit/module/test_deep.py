@@ -100,7 +100,7 @@ def test_what_was_taken_apart_lower_down_stays_so(remembered: bool, monkeypatch:
             cluster.store.delete(key)
     after = Manager(cluster)
     after.scheduling.start(after.fs, ACT)
-    cluster.load |= {ino: 80.0 for ino in range(200, 216) if cluster.directories[ino].rank == 3}
+    cluster.load |= {ino: 110.0 for ino in range(200, 216) if cluster.directories[ino].rank == 3}
     cluster.wall, cluster.steady = cluster.wall + 3700.0, cluster.steady + 3700.0
     assert cluster.fullest > cluster.capacity
     after.run(300)

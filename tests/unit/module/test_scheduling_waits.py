@@ -480,8 +480,8 @@ def test_a_rank_without_a_request_may_be_relieved(acting: Manager) -> None:
 def test_what_could_not_be_begun_is_decided_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster([0.0])
     parent = cluster.directories[100]
-    cluster.directories |= {200 + i: replace(parent, path=f"{parent.path}/{i}") for i in range(4)}
-    cluster.load |= {200 + i: 100.0 for i in range(4)}
+    cluster.directories |= {200 + i: replace(parent, path=f"{parent.path}/{i}") for i in range(160)}
+    cluster.load |= {200 + i: 2.5 for i in range(160)}
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     decided = []
