@@ -16,6 +16,7 @@ from .apart import FEW, quick
 from .budgets import Pace
 from .look import Look
 from .reunite import due
+from .sleepers import EMPTY
 from .state import State
 from .turns import siblings
 from .view import Decision, Move, Piece
@@ -41,9 +42,11 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
         if len(along) > most_pins:
             continue
-        pace = _pace(look, found)
+        kept, pace = _kept(look, found, along), _pace(look, found)
+        if kept and len(kept) + (found.pin == NO_PIN) > _pins(look, found):
+            continue  # some of them alone would be pinned for nothing
         fits = found.inodes <= pace.inodes or pace.idle
-        moves = _kept(look, found, along) if along else [_upwards(look, found, goals[found])] if fits else []
+        moves = kept if along else [_upwards(look, found, goals[found])] if fits else []
         most = max(0, pace.moves)
         if moves[:most]:
             told = f"what is left of {found.path} goes to the highest rank; {decision.why}"
@@ -54,12 +57,17 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
 
 def _pace(look: Look, piece: Piece) -> Pace:
     """All clients of a full rank wait for what it passes on; for that of another one nobody does."""
-    budgets = look.budgets
+    budgets, pins = look.budgets, _pins(look, piece)
     if piece.rank not in look.busy:
         pace = budgets.unhurried()
-        return replace(pace, moves=min(pace.moves, budgets.pins_of_the_new()))
+        return replace(pace, moves=min(pace.moves, pins))
     inodes = budgets.inodes()
-    return Pace(min(budgets.moves(), budgets.pins()), inodes, inodes > 0.0 and not budgets.arriving)
+    return Pace(min(budgets.moves(), pins), inodes, inodes > 0.0 and not budgets.arriving)
+
+
+def _pins(look: Look, piece: Piece) -> int:
+    """Directories that may be pinned for it: half of all are left to what somebody waits for."""
+    return look.budgets.pins() if piece.rank in look.busy else look.budgets.pins_of_the_new()
 
 
 def _goal(look: Look, piece: Piece, kids: Sequence[Piece]) -> int | None:
@@ -87,13 +95,21 @@ def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
     away = {*look.together, *look.state.placed, *look.linked, *due(look.state.quiet)}
     if piece.ino in away or piece.held or piece.unknown or piece.at_most > look.limits.inodes:
         return False
-    family = {piece.ino, *(kid.ino for kid in kids)}
-    if any(m.ino in family or piece.rank in (m.source, m.target) for m in look.state.awaited):
+    if _moves(look, piece, kids):
         return False
     along = [kid for kid in kids if kid.rank == piece.rank and kid.pin == NO_PIN]
     refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
     few = len(along) <= max(FEW, len(kids) - len(along))
     return few and not any(k.held or k.ino in refused for k in along)
+
+
+def _moves(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
+    """Is it under way, or a part of it, or anything from or to its rank? What hangs is no reason to wait for
+    others alone; nor is what is empty, and comes when it is not."""
+    parts = {kid.ino for kid in kids}
+    coming = (past.move for past in look.budgets.coming)
+    own = (m.ino == piece.ino or (m.ino in parts and (m.load > 0.0 or m.inodes > EMPTY)) for m in coming)
+    return any(own) or any(piece.rank in (m.source, m.target) for m in look.state.awaited)
 
 
 def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
@@ -102,7 +118,9 @@ def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
     if goal not in look.full and load + own <= (1.0 + look.band / 2.0) * share:
         return True
     fixed = {*look.state.split, *look.together, *look.state.placed}
-    stays = (p for p in look.view.pieces if p.rank == goal and (p.held or p.ino in fixed))
+    bound = look.expected.bound  # what is on its way there is there soon
+    stay = (p for p in look.view.pieces if p.held or p.ino in fixed)
+    stays = (p for p in stay if (bound[p.ino].target if p.ino in bound else p.rank) == goal)
     others = look.state.rest.get(goal, 0.0) + sum(map(look.expected.load, stays))
     if own > share:  # it fills any rank, and one that passes nothing on serves more of it
         return others <= (MOST - 1.0) * share
