@@ -8,7 +8,8 @@ requests are passed on.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...model import NO_PIN
@@ -37,7 +38,8 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
         return look.state, decision
     kids = siblings(look.view.pieces)
     split = (p for p in look.view.pieces if p.ino in look.state.split)
-    goals = {p: goal for p in split if (goal := _goal(look, p, kids.get(p.ino, ()))) is not None}
+    fixed = _fixed(look)
+    goals = {p: goal for p in split if (goal := _goal(look, p, kids.get(p.ino, ()), fixed)) is not None}
     for found in sorted(goals, key=lambda p: (p.inodes, p.ino)):
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
         if len(along) > most_pins:
@@ -49,7 +51,7 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
         moves = kept if along else [_upwards(look, found, goals[found])] if fits else []
         most = max(0, pace.moves)
         if moves[:most]:
-            told = f"what is left of {found.path} goes to the highest rank; {decision.why}"
+            told = f"what is left of {found.path} goes to rank {goals[found]}; {decision.why}"
             state = look.begun(moves[:most]).state
             return state, replace(decision, moves=tuple(moves[:most]), why=told)
     return look.state, decision
@@ -70,7 +72,7 @@ def _pins(look: Look, piece: Piece) -> int:
     return look.budgets.pins() if piece.rank in look.busy else look.budgets.pins_of_the_new()
 
 
-def _goal(look: Look, piece: Piece, kids: Sequence[Piece]) -> int | None:
+def _goal(look: Look, piece: Piece, kids: Sequence[Piece], fixed: Mapping[int | None, float]) -> int | None:
     """Where it goes: to the highest rank that is not much slower than others, or to the next, where that one
     has no room, if most of its parts on higher ranks are not above. None: it stays."""
     own, load = piece.rank, look.expected.load
@@ -85,7 +87,7 @@ def _goal(look: Look, piece: Piece, kids: Sequence[Piece]) -> int | None:
         passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
         if goal in look.doubted or not passes or above < MOSTLY * everything:
             return None
-        if _fits(look, piece, goal, forwards):
+        if _fits(look, piece, goal, forwards, fixed.get(goal, 0.0)):
             return goal
     return None
 
@@ -112,16 +114,27 @@ def _moves(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
     return any(own) or any(piece.rank in (m.source, m.target) for m in look.state.awaited)
 
 
-def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
-    """Is there room; or could other things make some, for less than what is passed on now?"""
+def _fixed(look: Look) -> dict[int | None, float]:
+    """By rank: req/s of what is not to be moved away from there, or is on its way there and stays then."""
+    found: dict[int | None, float] = defaultdict(float)
+    bound = look.expected.bound
+    fixed = {*look.state.split, *look.together, *look.state.placed}
+    for piece in look.view.pieces:
+        if piece.held or piece.ino in fixed:
+            rank = bound[piece.ino].target if piece.ino in bound else piece.rank
+            found[rank] += look.expected.load(piece)
+    return found
+
+
+def _fits(look: Look, piece: Piece, goal: int, forwards: float, fixed: float) -> bool:
+    """Is there room; or could other things make some, for less than what is passed on now?
+
+    :param fixed: req/s of what stays there
+    """
     own, load, share = look.expected.load(piece), look.loads[goal], look.shares[goal]
     if goal not in look.full and load + own <= (1.0 + look.band / 2.0) * share:
         return True
-    fixed = {*look.state.split, *look.together, *look.state.placed}
-    bound = look.expected.bound  # what is on its way there is there soon
-    stay = (p for p in look.view.pieces if p.held or p.ino in fixed)
-    stays = (p for p in stay if (bound[p.ino].target if p.ino in bound else p.rank) == goal)
-    others = look.state.rest.get(goal, 0.0) + sum(map(look.expected.load, stays))
+    others = look.state.rest.get(goal, 0.0) + fixed
     if own > share:  # it fills any rank, and one that passes nothing on serves more of it
         return others <= (MOST - 1.0) * share
     return own + others <= MOST * share and forwards >= own
