@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nlargest
@@ -207,8 +208,10 @@ class Catalogue:
         busy = [*self._busiest(wanted.requests, 4 * len(fs.ranks_in)), *count]
         awake = [d for d in busy if d.ino not in away]
         read = [DirectoryFacts(_directory(kid), kid.rentries, kid.pin) for kid in self._insides.read]
-        ripe = self.known.ripe
-        self._early = self._ends_early(parts, wanted, self._large(busiest, wanted, fs)) if ripe else Early.NOT
+        ripe, large = self.known.ripe, self._large(busiest, wanted, fs) | wanted.count
+        self._early = self._ends_early(parts, wanted, large) if ripe else Early.NOT
+        if self._early is Early.COUNTS:  # what is told of may be moved at once, or taken apart
+            self._ephemerals.ask(fs, [d for d in awake if d.ino in large], now, SOON)
         if self._early is not Early.NOT:
             self._look_above(fs, below, [], wanted, owned, now)
             self._rotation.see(wanted.requests, None, below, read)
@@ -226,7 +229,7 @@ class Catalogue:
         return False
 
     def _ends_early(
-        self, parts: Mapping[int, list[Directory]], wanted: Wanted, large: Collection[int]
+        self, parts: Mapping[int, list[Directory]], wanted: Wanted, large: AbstractSet[int]
     ) -> Early:
         """Not for the same twice in a row: a manager that took over may find parts in dozens.
 
@@ -235,7 +238,7 @@ class Catalogue:
         had, counts = set(self.known.within.values()), self._insides.counts
         if self._early is not Early.PARTS and any(parts.get(ino) for ino in wanted.split - had):
             return Early.PARTS
-        new = (counts[ino][1] for ino in wanted.count.union(large) & counts.keys() - self.known.parts.keys())
+        new = (counts[ino][1] for ino in large & counts.keys() - self.known.parts.keys())
         return Early.COUNTS if self._early is Early.NOT and any(count > 1 for count in new) else Early.NOT
 
     @staticmethod

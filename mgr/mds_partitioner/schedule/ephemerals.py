@@ -23,14 +23,18 @@ class Ephemerals:
         self._found: dict[int, tuple[float, Placed]] = {}  # by inode number; when it was asked for, Unix, s
 
     def look(self, fs: FsState, busiest: Collection[Directory], now: float, within: float) -> None:
-        """Ask these, once a minute each. Others are forgotten: nothing of them is about to be moved.
+        """Ask these. Others are forgotten: nothing of them is about to be moved. See ``ask``"""
+        there = {d.ino for d in busiest}
+        self._found = {ino: kept for ino, kept in self._found.items() if ino in there}
+        self.ask(fs, busiest, now, within)
+
+    def ask(self, fs: FsState, busy: Collection[Directory], now: float, within: float) -> None:
+        """Ask these, once a minute each.
 
         :param now: Unix, s
         :param within: s that answers are waited for
         """
-        there = {d.ino for d in busiest}
-        self._found = {ino: kept for ino, kept in self._found.items() if ino in there}
-        due = [d for d in busiest if not 0.0 <= now - self._found.get(d.ino, NEVER)[0] <= FRESH]
+        due = [d for d in busy if not 0.0 <= now - self._found.get(d.ino, NEVER)[0] <= FRESH]
         questions: Questions = {("ephemeral", d.ino): partial(self._ask, of=d, now=now) for d in due}
         self._asking.ask(fs, questions, within)
 

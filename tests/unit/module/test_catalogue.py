@@ -196,6 +196,24 @@ def test_a_round_ends_early_where_what_fills_a_rank_is_found_to_have_parts(
     assert ends == [early, False] and catalogue.known.parts[100] == 4
 
 
+@pytest.mark.parametrize("by_count", [False, True], ids=["a rank's share", "a full rank has nothing else"])
+def test_of_what_ends_a_round_early_an_ephemeral_pin_is_known(by_count: bool) -> None:
+    """It may be moved at once, or taken apart: MDSs show none that they have not followed yet."""
+    cluster = Cluster([0.0] * 2)
+    host: Any = cluster
+    catalogue = Catalogue(host, BEGINNING)
+    for _ in range(3):
+        catalogue.refresh(cluster.state, 200, Wanted({f"{NOGROUP}/s1": 1.0}), Owned(), BEGINNING + 600.0)
+    cluster.directories[100].distributed = "1"
+    cluster.directories |= {200 + k: Directory(f"{PARENT}/c{k}") for k in range(4)}
+    rates, counted = ({"s0": 20.0, "s1": 81.0}, {100}) if by_count else ({"s0": 20.0, "s1": 1.0}, set())
+    wanted = Wanted({f"{NOGROUP}/{name}": rate for name, rate in rates.items()}, count=frozenset(counted))
+    assert catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + 610.0)
+    c = catalogue.known.circumstances(cluster.state, Owned())
+    at = ModelDirectory(PARENT, "s0", 100)
+    assert catalogue.known.parts[100] == 4 and operators(Settled(at, -1, False), c) == Fixed(EPHEMERAL_PIN)
+
+
 def test_of_very_many_children_the_busiest_are_read_first() -> None:
     host: Any = Counting(cluster := with_children(90))
     times = count(0.0, SOON)

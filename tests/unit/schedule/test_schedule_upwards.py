@@ -104,3 +104,56 @@ def test_who_follows_advice_is_told_to_move_it_first(advised: bool, goals: list[
         if decision.split:
             break
     assert found == goals
+
+
+@pytest.mark.parametrize(("own", "late"), [(0.0, LOOK), (5.0, 90.0)], ids=["no load of its own", "it hangs"])
+def test_what_is_under_way_is_not_sent_on_when_a_higher_rank_gets_room(own: float, late: float) -> None:
+    kids = (1, 1, 1, 2, 2, 2)
+    state, goals = State(split=frozenset({HEAD})), []
+    for now, seen in ((LOOK, view(kids, top=1300.0)), (LOOK + late, view((*kids, 3)))):
+        pieces = tuple(p._replace(requests=own) if p.ino == HEAD else p for p in seen.pieces)
+        state, decision = Scheduler(state, replace(seen, now=now, pieces=pieces), LIMITS).decide()
+        goals += [move.target for move in decision.moves if move.ino == HEAD]
+    assert goals == [2]
+
+
+@pytest.mark.parametrize(
+    ("load", "inodes", "late", "goals"),
+    [(50.0, 500.0, 90.0, []), (0.0, 500.0, LOOK, []), (0.0, 1.0, LOOK, [3])],
+    ids=["it hangs", "nobody uses it", "it is empty"],
+)
+def test_it_waits_for_each_part_that_has_something_in_it(
+    load: float, inodes: float, late: float, goals: list[int]
+) -> None:
+    seen = replace(view((1, 1, 1, 2, 2, 3)), now=LOOK + late)
+    past = Past(Move(100, "", 1, 2, load, 0.0, inodes, ""), LOOK)
+    _, decision = Scheduler(State(at=LOOK, split=frozenset({HEAD}), past=(past,)), seen, LIMITS).decide()
+    assert [move.target for move in decision.moves if move.ino == HEAD] == goals
+
+
+def test_two_that_each_fill_a_rank_do_not_go_to_the_same_one_after_the_other() -> None:
+    heads = [Piece(1, "/a", 0, 900.0, 10.0, pin=0), Piece(2, "/b", 1, 900.0, 10.0, pin=1)]
+    parts = [
+        Piece(100 * head + i, f"/{head}/{i}", rank, 40.0, 200.0, within=head, pin=rank)
+        for head in (1, 2)
+        for i, rank in enumerate((2, 2, 3, 3, 3))
+    ]
+    load = [900.0, 900.0, 160.0, 240.0]
+    ranks = [
+        RankView(r, load[r], 20.0 if r < 2 else 0.5, r < 2, 1000.0, forwards=200.0 * (r < 2))
+        for r in range(4)
+    ]
+    state, moves = State(split=frozenset({1, 2})), []
+    for look in range(2):
+        seen = View(LOOK * (look + 1), tuple(ranks), (*heads, *parts), True)
+        state, decision = Scheduler(state, seen, LIMITS).decide()
+        moves += [(move.ino, move.target) for move in decision.moves if move.ino in (1, 2)]
+    assert moves == [(1, 3)]
+
+
+@pytest.mark.parametrize(("left", "kept"), [(6, 0), (7, 6)])
+def test_the_last_pins_are_not_set_on_some_of_the_parts_that_would_go_along(left: int, kept: int) -> None:
+    """What is left needs one as well; what relieves a rank would have none."""
+    seen = replace(view((0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3)), pins=LIMITS.pins - left)
+    _, decision = Scheduler(State(split=frozenset({HEAD})), seen, LIMITS).decide()
+    assert len([move for move in decision.moves if move.keeps]) == kept

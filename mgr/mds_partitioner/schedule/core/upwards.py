@@ -8,7 +8,8 @@ requests are passed on.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...model import NO_PIN
@@ -16,6 +17,7 @@ from .apart import FEW, quick
 from .budgets import Pace
 from .look import Look
 from .reunite import due
+from .sleepers import EMPTY
 from .state import State
 from .turns import siblings
 from .view import Decision, Move, Piece
@@ -36,17 +38,20 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
         return look.state, decision
     kids = siblings(look.view.pieces)
     split = (p for p in look.view.pieces if p.ino in look.state.split)
-    goals = {p: goal for p in split if (goal := _goal(look, p, kids.get(p.ino, ()))) is not None}
+    fixed = _fixed(look)
+    goals = {p: goal for p in split if (goal := _goal(look, p, kids.get(p.ino, ()), fixed)) is not None}
     for found in sorted(goals, key=lambda p: (p.inodes, p.ino)):
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
         if len(along) > most_pins:
             continue
-        pace = _pace(look, found)
+        kept, pace = _kept(look, found, along), _pace(look, found)
+        if kept and len(kept) + (found.pin == NO_PIN) > _pins(look, found):
+            continue  # some of them alone would be pinned for nothing
         fits = found.inodes <= pace.inodes or pace.idle
-        moves = _kept(look, found, along) if along else [_upwards(look, found, goals[found])] if fits else []
+        moves = kept if along else [_upwards(look, found, goals[found])] if fits else []
         most = max(0, pace.moves)
         if moves[:most]:
-            told = f"what is left of {found.path} goes to the highest rank; {decision.why}"
+            told = f"what is left of {found.path} goes to rank {goals[found]}; {decision.why}"
             state = look.begun(moves[:most]).state
             return state, replace(decision, moves=tuple(moves[:most]), why=told)
     return look.state, decision
@@ -54,15 +59,20 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
 
 def _pace(look: Look, piece: Piece) -> Pace:
     """All clients of a full rank wait for what it passes on; for that of another one nobody does."""
-    budgets = look.budgets
+    budgets, pins = look.budgets, _pins(look, piece)
     if piece.rank not in look.busy:
         pace = budgets.unhurried()
-        return replace(pace, moves=min(pace.moves, budgets.pins_of_the_new()))
+        return replace(pace, moves=min(pace.moves, pins))
     inodes = budgets.inodes()
-    return Pace(min(budgets.moves(), budgets.pins()), inodes, inodes > 0.0 and not budgets.arriving)
+    return Pace(min(budgets.moves(), pins), inodes, inodes > 0.0 and not budgets.arriving)
 
 
-def _goal(look: Look, piece: Piece, kids: Sequence[Piece]) -> int | None:
+def _pins(look: Look, piece: Piece) -> int:
+    """Directories that may be pinned for it: half of all are left to what somebody waits for."""
+    return look.budgets.pins() if piece.rank in look.busy else look.budgets.pins_of_the_new()
+
+
+def _goal(look: Look, piece: Piece, kids: Sequence[Piece], fixed: Mapping[int | None, float]) -> int | None:
     """Where it goes: to the highest rank that is not much slower than others, or to the next, where that one
     has no room, if most of its parts on higher ranks are not above. None: it stays."""
     own, load = piece.rank, look.expected.load
@@ -77,7 +87,7 @@ def _goal(look: Look, piece: Piece, kids: Sequence[Piece]) -> int | None:
         passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
         if goal in look.doubted or not passes or above < MOSTLY * everything:
             return None
-        if _fits(look, piece, goal, forwards):
+        if _fits(look, piece, goal, forwards, fixed.get(goal, 0.0)):
             return goal
     return None
 
@@ -87,8 +97,7 @@ def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
     away = {*look.together, *look.state.placed, *look.linked, *due(look.state.quiet)}
     if piece.ino in away or piece.held or piece.unknown or piece.at_most > look.limits.inodes:
         return False
-    family = {piece.ino, *(kid.ino for kid in kids)}
-    if any(m.ino in family or piece.rank in (m.source, m.target) for m in look.state.awaited):
+    if _moves(look, piece, kids):
         return False
     along = [kid for kid in kids if kid.rank == piece.rank and kid.pin == NO_PIN]
     refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
@@ -96,14 +105,36 @@ def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
     return few and not any(k.held or k.ino in refused for k in along)
 
 
-def _fits(look: Look, piece: Piece, goal: int, forwards: float) -> bool:
-    """Is there room; or could other things make some, for less than what is passed on now?"""
+def _moves(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
+    """Is it under way, or a part of it, or anything from or to its rank? What hangs is no reason to wait for
+    others alone; nor is what is empty, and comes when it is not."""
+    parts = {kid.ino for kid in kids}
+    coming = (past.move for past in look.budgets.coming)
+    own = (m.ino == piece.ino or (m.ino in parts and (m.load > 0.0 or m.inodes > EMPTY)) for m in coming)
+    return any(own) or any(piece.rank in (m.source, m.target) for m in look.state.awaited)
+
+
+def _fixed(look: Look) -> dict[int | None, float]:
+    """By rank: req/s of what is not to be moved away from there, or is on its way there and stays then."""
+    found: dict[int | None, float] = defaultdict(float)
+    bound = look.expected.bound
+    fixed = {*look.state.split, *look.together, *look.state.placed}
+    for piece in look.view.pieces:
+        if piece.held or piece.ino in fixed:
+            rank = bound[piece.ino].target if piece.ino in bound else piece.rank
+            found[rank] += look.expected.load(piece)
+    return found
+
+
+def _fits(look: Look, piece: Piece, goal: int, forwards: float, fixed: float) -> bool:
+    """Is there room; or could other things make some, for less than what is passed on now?
+
+    :param fixed: req/s of what stays there
+    """
     own, load, share = look.expected.load(piece), look.loads[goal], look.shares[goal]
     if goal not in look.full and load + own <= (1.0 + look.band / 2.0) * share:
         return True
-    fixed = {*look.state.split, *look.together, *look.state.placed}
-    stays = (p for p in look.view.pieces if p.rank == goal and (p.held or p.ino in fixed))
-    others = look.state.rest.get(goal, 0.0) + sum(map(look.expected.load, stays))
+    others = look.state.rest.get(goal, 0.0) + fixed
     if own > share:  # it fills any rank, and one that passes nothing on serves more of it
         return others <= (MOST - 1.0) * share
     return own + others <= MOST * share and forwards >= own
