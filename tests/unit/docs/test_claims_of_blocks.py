@@ -117,7 +117,7 @@ def test_where_the_oracle_is_not_the_limit_it_is_in_brackets_and_in_no_range() -
     rows = {line.split(" | ")[0]: line.split(" | ") for line in _text("scheduler-cold").splitlines()}
     assert all(rows[f"| {load}"][5].startswith("(") for load in ("mix", "web", "flash"))
     assert not rows["| zipf"][5].startswith("(")
-    assert rows["| the seven, op/s"][5].endswith("(of 4)")
+    assert rows["| the seven, op/s"][5].endswith("(of 5)")
     most = max(
         ratio
         for b in blocks.of_five_minutes(RESULTS)
