@@ -11,7 +11,7 @@ from .record import ACT, MODES, OFF, UNDOING
 from .watch import CALM, NOT_YET, Watch
 
 UNDOES = "undoes what it did"
-HANGS = 300.0  # s after it was due: a look that has not ended
+OVERDUE = 300.0  # s after it was due: a look that has not ended hangs
 
 
 def looks(watch: Watch) -> bool:
@@ -60,5 +60,5 @@ def even(watch: Watch, now: float) -> bool:
     """
     acts = watch.kept.mode == ACT and looks(watch) and not trouble(watch)
     of_all = watch.view is not None and len(watch.view.ranks) == len(watch.ranks)
-    late = now - max(watch.due, watch.measured) > HANGS  # due is 0.0 where it is to look at once
+    late = now - max(watch.due, watch.measured) > OVERDUE  # due is 0.0 where it is to look at once
     return acts and of_all and watch.state.even and not late

@@ -19,7 +19,6 @@ from ...model import NO_PIN
 from .choose import Budget, Candidate
 from .evenness import waited
 from .look import Look
-from .sleepers import LEFT
 from .state import FRESH, State
 from .together import Whole
 from .view import OURS_BELOW, UNREAD, Move
@@ -104,7 +103,7 @@ def higher(look: Look, inos: Sequence[int]) -> list[int]:
     will be on other ranks, and it is little enough to be moved once more."""
     most, asked, goal = _most_that_fits(look), look.expected.load, _goal(look)
     # No advice is given of what is left.
-    few = 0 if look.view.advised else min(FEW, int(look.limits.pins * LEFT) - look.view.pins)
+    few = 0 if look.view.advised else min(FEW, look.budgets.pins_of_the_new())
     many = (piece for piece in map(look.pieces.__getitem__, inos) if (piece.parts or 0) > few)
     pieces = [piece for piece in many if piece.rank is not None and piece.rank < goal]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 MEMORY = 120.0  # s: longer than a scan's round, so that none is run after
 CHANGED = 0.5  # of the higher of both means: nothing less is a change
+BEGINS = 2.0  # times what was served a look ago: it is a load that begins
 HELD = 3  # looks: what has changed for so long has changed for good (CockroachDB, Cruise Control)
 
 

@@ -8,16 +8,15 @@ from dataclasses import replace
 
 from ...engine.inside import LEAST_RATE
 from .choose import LEAST
-from .demand import HELD
+from .demand import BEGINS, HELD
 from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
 from .sleepers import ASLEEP
-from .state import NOBODY, NONE, Rising, State, parted
+from .state import NOBODY, Rising, State, parted
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
-BEGINS = 2.0  # times what all ranks served a look ago: it is a load that begins
 RESUMED = 15.0  # s, in which each rank has told twice what it serves since
 ENDS = 0.8  # of that: it ends, or goes elsewhere
 RISES = HELD - 1  # looks, at most, for which it is waited until it is known what will be used how much
@@ -31,7 +30,7 @@ def uneven(look: Look) -> tuple[State, str]:
     lowest = min(relative.values())
     far = relative[top] > 1.0 + look.band
     if not ((far or look.idle) and lowest < FAR * relative[top]):
-        even = replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling, rising=NONE)
+        even = replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling, rising=Rising())
         return even, _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     # What has come to be taken apart kept its clients waiting: no load begins.
@@ -47,7 +46,7 @@ def uneven(look: Look) -> tuple[State, str]:
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or lasts or waits
     told = f"rank {top} has {relative[top]:.2f} times its share"
-    rising = _rising(look, top, one) if far else NONE
+    rising = _rising(look, top, one) if far else Rising()
     state = replace(state, rising=rising)
     if rising.inos:
         return replace(state, acting=False), f"{told}: what was idle there is used now, by and by"
@@ -68,7 +67,7 @@ def _rising(look: Look, rank: int, one: int) -> Rising:
     rising = {ino: d.mean for ino, d in own if d.turned == now and d.mean > ASLEEP * share}
     new = sum(load for ino, load in rising.items() if ino not in state.rising.inos)
     waits = state.rising.looks < RISES and new > max(LEAST * share, sum(rising.values()) / 2.0)
-    return Rising(state.rising.looks + one, state.rising.inos | rising.keys()) if waits else NONE
+    return Rising(state.rising.looks + one, state.rising.inos | rising.keys()) if waits else Rising()
 
 
 def _times(look: Look) -> float:

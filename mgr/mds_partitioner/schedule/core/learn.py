@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...engine.inside import CROWD
-from .demand import HELD, Demand, first
+from .demand import BEGINS, HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities
 from .noise import BAND
@@ -25,7 +25,6 @@ FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanw
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
 REPORTED = 1.5  # looks, in which each rank has told what it serves since
 MISSING = 2.5  # times what is usual between two looks: some were not taken, or they are rarer from now on
-BEGINS = 2.0  # times what a rank served a look ago: a load begins there
 RARER = 1.5  # times that, at most, is what is usual after one such
 LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was; and after it woke
 

@@ -126,7 +126,8 @@ class Quiet(NamedTuple):
     used: float = 0.0
 
 
-class Rising(NamedTuple):
+@dataclass(frozen=True)
+class Rising:
     """What nothing was done for, as it began to be used (evenness.py).
 
     :ivar looks: for which it was waited; inos: inode numbers
@@ -134,9 +135,6 @@ class Rising(NamedTuple):
 
     looks: int = 0
     inos: frozenset[int] = frozenset()
-
-
-NONE = Rising()
 
 
 @dataclass(frozen=True)
@@ -205,7 +203,7 @@ class State:
     crowded: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
     hot: tuple[int, int] = NOBODY
-    rising: Rising = NONE
+    rising: Rising = Rising()
     even: bool = False
     crowd: Crowd = Crowd()
     vain: Mapping[int, float] = field(default_factory=dict)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What is left of a directory that was taken apart goes to the highest rank, if it is not there.
+"""What is left of a directory that was taken apart goes to the highest rank that has room, if it is lower.
 
 Clients ask the lowest rank that they know a part from (apart.py). No rank's load shows what it costs that
 requests are passed on.
