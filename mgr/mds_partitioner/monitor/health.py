@@ -259,7 +259,7 @@ def engine_down(snapshot: Snapshot) -> list[Check]:
     options = "engine_python, engine_memory and engine_deadline"
     detail = tuple(
         f"'{sample.fs}': {sample.engine_problem}: see the manager's log, and the options {options}"
-        for sample in snapshot.unjudged
+        for sample in snapshot.failed_by_engine
     )
     fails = f"fails for {len(detail)} of {len(snapshot.filesystems)} file systems: these are not judged"
     what = "does not work: nothing is judged" if snapshot.engine_problem else fails

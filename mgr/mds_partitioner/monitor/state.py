@@ -177,7 +177,7 @@ class Snapshot:
     engine_failures: int = 0  # epochs in a row, up to this one, in which the engine gave no judgement
 
     @property
-    def unjudged(self) -> tuple[FsSample, ...]:
+    def failed_by_engine(self) -> tuple[FsSample, ...]:
         """File systems of which the engine gave no judgement in this epoch."""
         return tuple(sample for sample in self.filesystems if sample.engine_problem)
 
@@ -185,4 +185,4 @@ class Snapshot:
     def engine_problem(self) -> str:
         """Why the engine gave no judgement in this epoch; "": it gave one, of whatever, or was not asked."""
         judged = any(sample.verdict is not None for sample in self.filesystems)
-        return "" if judged else next((sample.engine_problem for sample in self.unjudged), "")
+        return "" if judged else next((sample.engine_problem for sample in self.failed_by_engine), "")
