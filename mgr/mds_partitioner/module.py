@@ -119,6 +119,7 @@ class Module(
             lambda: health.scheduler_stuck(self.monitor.snapshot, self._lasts()),
             lambda: health.scheduler_advises(self.monitor.snapshot, self._lasts()),
             lambda: health.scheduler_misjudges(self.monitor.snapshot),
+            lambda: health.unjudged(self.monitor.snapshot, time.time()),
             lambda: health.engine_down(self.monitor.snapshot),
             lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
         ]

@@ -37,7 +37,6 @@ from .sampler import (
 )
 from .stages import JUDGE, OBSERVE, Errors
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
-from .streaks import continued
 
 TICK = 10.0  # s between two looks at plans, where epochs are longer
 LEAST = 0.1  # s
@@ -160,7 +159,7 @@ class Monitor:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self._errors.count(OBSERVE)
             sample = failed(fs, e, time.time())
-        memory.streaks = continued(memory.streaks_before, sample)
+        memory.count(sample)
         return replace(
             sample,
             uneven_epochs=memory.uneven_epochs,  # also of an epoch that cannot be judged
@@ -171,6 +170,7 @@ class Monitor:
             scheduler=scheduler,
             history=tuple(memory.history),
             streaks=memory.streaks,
+            unjudged_since=memory.unjudged_since,
         )
 
     def _judge(
@@ -179,8 +179,10 @@ class Monitor:
         started = time.monotonic()
         try:
             verdict = self._ranks.judge(fs, now)
-        except (Unheard, BadOption) as e:  # that is no fault of the engine's
+        except Unheard as e:  # no fault of the engine's, nor is the next
             return replace(sample, problem=sample.problem or str(e))
+        except BadOption as e:  # whoever else is silent: it is this that keeps all from being judged
+            return replace(sample, problem=str(e))
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self._errors.count(JUDGE)

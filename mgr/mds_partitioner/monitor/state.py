@@ -112,7 +112,7 @@ class Point:
 class Streaks:
     """How many epochs in a row, up to now, something was so.
 
-    :ivar unjudged: the file system was not judged, though a rank was active
+    :ivar unjudged: the file system was not judged, as FsSample has it
     :ivar overloaded: all its ranks together had too much
     :ivar full: by daemon, a rank served nearly all that one can, or was saturated
     """
@@ -140,11 +140,17 @@ class FsSample:
     analyzing: float | None = None  # how far an analysis is, 0 to 1; None: none runs
     engine_problem: str = ""  # why the engine gave no judgement of it in this epoch
     streaks: Streaks = field(default_factory=Streaks)
+    unjudged_since: float | None = None  # seconds since the Unix epoch; None: it is judged, or need not be
 
     @property
     def observed(self) -> bool:
         """Is it known which ranks there are? Without a problem none may be."""
         return bool(self.ranks) or not self.problem
+
+    @property
+    def unjudged(self) -> bool:
+        """Was it not judged, for whatever reason, though a rank is active, or may be?"""
+        return self.verdict is None and bool(self.ranks or not self.observed)
 
     @property
     def load(self) -> float:

@@ -13,6 +13,7 @@ from verdicts import verdict
 from mds_partitioner.monitor.health import (
     ENGINE_DOWN,
     IMBALANCE,
+    UNJUDGED,
     Check,
     apart,
     collect,
@@ -21,6 +22,7 @@ from mds_partitioner.monitor.health import (
     scheduler_advises,
     scheduler_misjudges,
     scheduler_stuck,
+    unjudged,
 )
 from mds_partitioner.monitor.state import Snapshot
 
@@ -88,6 +90,25 @@ def test_a_dead_engine_is_told_with_its_last_words() -> None:
     assert check.code == ENGINE_DOWN
     assert "no answer within 60 s" in check.detail[0] and "engine_deadline" in check.detail[0]
     assert engine_down(snapshot()) == []
+
+
+def unjudged_for(seconds: float, problem: str = "no mon", engine_problem: str = "") -> list[Check]:
+    of = replace(uneven(), verdict=None, problem=problem, engine_problem=engine_problem)
+    return unjudged(snapshot(replace(of, unjudged_since=NOW - seconds)), NOW)
+
+
+def test_what_is_not_judged_is_told_with_the_reason_when_it_lasts() -> None:
+    assert unjudged_for(119.0) == unjudged(snapshot(), NOW) == []
+    (check,) = unjudged_for(180.0, "the option rank_capacity is nan: give a number")
+    assert check.code == UNJUDGED and "1 of 2 file system(s)" in check.summary
+    assert check.detail == (
+        "'cephfs': not judged for 3 min: the option rank_capacity is nan: give a number; 'ceph "
+        "mds_partitioner imbalance cephfs' judges it now, and says what fails then",
+    )
+
+
+def test_what_the_engine_fails_at_is_told_once() -> None:
+    assert unjudged_for(180.0, "it ended", "it ended") == []
 
 
 def test_checks_of_all_sources_are_raised_together() -> None:

@@ -401,6 +401,32 @@ def test_a_file_system_that_is_not_observed_is_not_judged_and_one_that_is_down_n
     assert streaks(monitor)[0] == 0
 
 
+def test_since_when_a_file_system_is_not_judged_is_told_however_often_the_epoch_is_looked_at(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long one is not over when an operator wants to know."""
+    at, seen = Now(), []
+    monkeypatch.setattr(Options, "epoch", 3600)
+    monkeypatch.setattr(service, "time", at)
+    cluster.young = True
+    for at.now in (7.0, 12.0, 17.0, 27.0):
+        cluster.young = at.now < 27.0
+        monitor._run()
+        seen.append(monitor.snapshot.filesystems[0].unjudged_since)
+    assert seen == [7.0, 7.0, 7.0, None]
+    cluster.state, at.now = replace(FS, max_mds=0, mds=(), ranks_in=()), 3607.0
+    monitor._run()
+    assert monitor.snapshot.filesystems[0].unjudged_since is None
+
+
+def test_beside_a_silent_rank_a_bad_option_is_what_keeps_all_from_being_judged(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ranks, "silent", lambda *_: {2: 20.0})
+    monkeypatch.setattr(Options, "bad", "rank_capacity is no number")
+    assert sampled(monitor).problem == "rank_capacity is no number"
+
+
 def test_ranks_that_are_not_alike_are_even_when_the_scheduler_finds_them_so(
     monitor: Monitor, others: Others
 ) -> None:
