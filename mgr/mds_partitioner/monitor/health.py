@@ -10,7 +10,7 @@ from typing import Any
 
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
-from ..clock import lasting
+from ..clock import lasting, told
 from ..engine.names import DEBIANS
 from ..judge.verdict import Verdict
 from ..plan.caveats import FRESH, unlike
@@ -19,7 +19,7 @@ from ..report.imbalance import hot_told
 from ..report.text import printable
 from ..schedule.record import ACT, OFF
 from .endpoint import Failed
-from .state import FsSample, Snapshot
+from .state import LATE, FsSample, Snapshot
 
 PAUSED = "MDS_PARTITIONER_PAUSED"
 JOURNAL = "MDS_PARTITIONER_JOURNAL"
@@ -28,6 +28,7 @@ IMBALANCE = "MDS_PARTITIONER_IMBALANCE"
 SCHEDULER_STUCK = "MDS_PARTITIONER_SCHEDULER_STUCK"
 SCHEDULER_ADVISES = "MDS_PARTITIONER_SCHEDULER_ADVISES"
 SCHEDULER_MISJUDGES = "MDS_PARTITIONER_SCHEDULER_MISJUDGES"
+STALE = "MDS_PARTITIONER_STALE"
 UNJUDGED = "MDS_PARTITIONER_UNJUDGED"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
 ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
@@ -52,6 +53,9 @@ MEANINGS = {
     SCHEDULER_MISJUDGES: "five or more decisions of the scheduler within an hour were to relieve full ranks "
     "and, taken together, did not. It clears when those of the last hour did, or the scheduler acts no "
     "more.",
+    STALE: "an epoch of the active manager is overdue by five minutes: its monitoring hangs, or fails each "
+    "time. What other checks say of loads may be over, and what came since is not told. It clears when an "
+    "epoch ends.",
     UNJUDGED: "a file system was not judged for two minutes, by no fault of the engine: an option has a "
     "value that is not allowed, its MDSs tell nothing, or the manager cannot be asked; the detail says "
     "which. It clears with the first epoch in which it is judged, or has no active rank.",
@@ -258,6 +262,24 @@ def scheduler_misjudges(snapshot: Snapshot) -> list[Check]:
     )
     summary = f"what the scheduler moved on {len(detail)} file system(s) within an hour has not helped"
     return [Check(SCHEDULER_MISJUDGES, summary, detail)] if detail else []
+
+
+def stale(late: float, ended: float, manager: str) -> list[Check]:
+    """No epoch ends any more.
+
+    :param late: s by which one is overdue
+    :param ended: when the last did, Unix, s; 0: none has yet
+    :param manager: its name
+    """
+    if late <= LATE:
+        return []
+    known = f"what other checks and metrics tell of loads is as it was at {told(ended)}"
+    known = known if ended else "nothing is known yet"
+    detail = (
+        f"mgr.{manager}: an epoch is overdue by {lasting(late)}: {known}; see the manager's log; "
+        "'ceph mgr fail' has the next manager go on"
+    )
+    return [Check(STALE, "mds_partitioner does not observe file systems any more", (detail,))]
 
 
 def unjudged(snapshot: Snapshot, now: float) -> list[Check]:

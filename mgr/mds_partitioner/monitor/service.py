@@ -8,6 +8,7 @@ told yet what it serves, as after a fail-over of the managers, the epoch is look
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -71,17 +72,27 @@ class Monitor:
         self._judgements = Timing()
         self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._pause)
         self._began = self._looked = float("-inf")  # the newest epoch; the last look at it: monotonic, s
+        self._done = math.inf  # when the newest epoch that ended began; before that, the thread
         self._untold = Untold()
         self.snapshot = Snapshot()
 
     def begin(self) -> None:
         """Start the thread."""
+        self._done = time.monotonic()
         self._loop.start()
 
     def hasten(self) -> None:
         """The epoch may have become shorter: no longer one is waited for."""
         if self._epoch() < self.snapshot.epoch:
             self._loop.wake()
+
+    def late(self, now: float) -> float:
+        """s by which an epoch is overdue; below 0: none is. For other threads: this one may hang, or fail.
+        By the length that was told last: of a shorter one none may have begun yet.
+
+        :param now: monotonic, s
+        """
+        return now - self._done - self.snapshot.epoch
 
     def shutdown(self) -> None:
         """End the thread after the epoch it is in."""
@@ -93,6 +104,7 @@ class Monitor:
         if new or now > self._untold.again(self._looked) - LEAST:
             self._began, self._looked = now if new else self._began, now
             self.epoch(now, again=not new)
+            self._done = self._began
             self._after_epoch()
         else:
             self._look_at_plans()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..judge.verdict import Verdict
 
+LATE = 300.0  # s that an epoch may be overdue: an engine that fails is waited for, for each file system
 EXPORTER, IMPORTER = "exporter", "importer"  # roles of Lunule's Algorithm 1
 
 

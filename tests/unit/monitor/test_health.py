@@ -10,9 +10,11 @@ from typing import Any
 from monitor_snapshots import NOW, broken, plan, scheduler, snapshot, uneven, unsettled
 from verdicts import verdict
 
+from mds_partitioner.clock import told
 from mds_partitioner.monitor.health import (
     ENGINE_DOWN,
     IMBALANCE,
+    STALE,
     UNJUDGED,
     Check,
     apart,
@@ -22,9 +24,10 @@ from mds_partitioner.monitor.health import (
     scheduler_advises,
     scheduler_misjudges,
     scheduler_stuck,
+    stale,
     unjudged,
 )
-from mds_partitioner.monitor.state import Snapshot
+from mds_partitioner.monitor.state import LATE, Snapshot
 
 LASTS = 300.0  # s
 
@@ -109,6 +112,15 @@ def test_what_is_not_judged_is_told_with_the_reason_when_it_lasts() -> None:
 
 def test_what_the_engine_fails_at_is_told_once() -> None:
     assert unjudged_for(180.0, "it ended", "it ended") == []
+
+
+def test_when_no_epoch_ends_any_more_other_checks_are_said_to_be_old() -> None:
+    assert stale(LATE, NOW, "x") == []
+    (check,) = stale(601.0, NOW, "x")
+    assert check.code == STALE and check.detail[0].startswith("mgr.x: an epoch is overdue by 10 min: ")
+    assert f"as it was at {told(NOW)}" in check.detail[0] and "'ceph mgr fail'" in check.detail[0]
+    (first,) = stale(601.0, 0.0, "x")
+    assert "overdue by 10 min: nothing is known yet" in first.detail[0]
 
 
 def test_checks_of_all_sources_are_raised_together() -> None:
