@@ -96,6 +96,10 @@ FRESH = series("epoch_end_timestamp_seconds", "-50+60x40")
 ENGINE_DEAD = series("engine_up", "0x40")
 
 
+def epoch_of(seconds: int) -> dict[str, str]:
+    return series("epoch_interval_seconds", f"{seconds}x90")
+
+
 def failed(epochs: str) -> dict[str, str]:
     return series("engine_failed_epochs", epochs)
 
@@ -227,6 +231,20 @@ CASES = (
         RANK0,
     ),
     Case(
+        "a rank full in each epoch of 5 minutes",
+        NEAR,
+        (*loads("95x40", "10x40"), full("1x4 2x4 3x30"), epoch_of(300)),
+        11,
+        RANK0,
+    ),
+    Case(
+        "a rank full in one epoch of 8 minutes, and busy before and after it",
+        NEAR,
+        (*loads("85x5 120x7 85x30", "10x50"), full("0x5 1x7 0x30"), epoch_of(480)),
+        17,
+        None,
+    ),
+    Case(
         "a rank full in each short epoch",
         NEAR,
         (*loads("95x40", "10x40"), full("1+6x40"), EPOCH_10_S),
@@ -300,6 +318,20 @@ CASES = (
         OVERLOAD,
         (*loads("95x40", "90x40"), overloaded("1x40"), series("epoch_interval_seconds", "1800x40")),
         28,
+        None,
+    ),
+    Case(
+        "every rank full in each epoch of 10 minutes",
+        OVERLOAD,
+        (*loads("95x40", "90x40"), overloaded("1x9 2x9 3x30"), epoch_of(600)),
+        16,
+        FS,
+    ),
+    Case(
+        "every rank full in one epoch of 13 minutes, and busy before and after it",
+        OVERLOAD,
+        (*loads("80x5 120x12 80x30", "80x5 120x12 80x30"), overloaded("0x5 1x12 0x30"), epoch_of(780)),
+        22,
         None,
     ),
     Case(
