@@ -90,6 +90,12 @@ INTERVAL = metric("epoch_interval_seconds", "cluster")
 ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
 
 
+def raised(check: str) -> str:
+    """Is one of our health checks raised? Ceph's own prometheus module tells, as of all."""
+    detail = f'ceph_health_detail{{name="MDS_PARTITIONER_{check}"}}'
+    return f"max by (cluster) (last_over_time({detail}[2m])) == 1"
+
+
 @dataclass(frozen=True)
 class Alert:
     """One rule. ``wait`` is how long the expression must hold.
@@ -225,6 +231,30 @@ ALERTS = (
         summary=f"mds_partitioner does not judge {{{{ $labels.fs }}}} on {CLUSTER}",
         description=f"{FS} has not been judged for 5 minutes, nor in two epochs where these are long: an "
         "imbalance of it goes unnoticed. 'ceph mds_partitioner imbalance {{ $labels.fs }}' says why.",
+    ),
+    Alert(
+        name="CephFilesystemPartitionJournalUnreadable",
+        expr=raised("JOURNAL"),
+        wait="5m",
+        summary=f"A record of mds_partitioner cannot be read on {CLUSTER}",
+        description="A plan, or the record of a policy or a scheduler, cannot be read. What it set stays as "
+        "it is, and nobody undoes it. 'ceph health detail' names it, and says why.",
+    ),
+    Alert(
+        name="CephFilesystemSchedulerStuck",
+        expr=raised("SCHEDULER_STUCK"),
+        wait="5m",
+        summary=f"The scheduler of mds_partitioner cannot even the load of MDS ranks on {CLUSTER}",
+        description="A file system has been uneven for long, and there is nothing that the scheduler could "
+        "move. 'ceph health detail' says of which, why, and what it leaves alone.",
+    ),
+    Alert(
+        name="CephFilesystemSchedulerMisjudges",
+        expr=raised("SCHEDULER_MISJUDGES"),
+        wait="5m",
+        summary=f"What the scheduler of mds_partitioner moved has not helped on {CLUSTER}",
+        description="The scheduler's decisions of the last hour were to relieve full MDS ranks and, taken "
+        "together, did not: it moves directories for nothing. 'ceph health detail' says where.",
     ),
 )
 
