@@ -32,24 +32,38 @@ def lately(name: str, by: str, matching: str = "") -> str:
     return metric(name, by, "last_over_time({}[2m])", matching)
 
 
+_HELD = "last_over_time({}[5m])"  # as long as any number is that alerts on epochs look at
 _UNDER_WAY, _ROLLED_BACK = '{state=~"running|rolling-back"}', '{state="rolled-back"}'
-LONG = 180  # s
+SLACK = 2  # min, for a scrape and a look at the rules
+LONG = 60 * (5 - SLACK)  # s: no alert waits for less than 5 min
 NEARLY_ALL, MUCH = 0.9, 0.85  # of the capacity; a test compares them with those that the module counts by
 
 
-def of_one_long_epoch(epochs: str, by: str, alert: str) -> str:
+def _long(seconds: int) -> str:
+    return f"on (cluster) {metric('epoch_interval_seconds', 'cluster', _HELD)} > {seconds}"
+
+
+def of_one_long_epoch(epochs: str, by: str, alert: str, wait: int = 5) -> str:
     """``unless`` the expression before it is of one long epoch alone.
 
     What is told once an epoch stays as it is until the next, however it was meanwhile. Where one is about as
-    long as these alerts wait, less a scrape and a look at the rules, one alone is no evidence of all that
-    time. A manager that takes over counts them anew: what has been found before it goes on.
+    long as the alert waits, one alone is no evidence of all that time. A manager that takes over counts them
+    anew: what has been found before it goes on.
 
     :param epochs: the metric that counts them in a row
+    :param wait: how long the alert waits, min
     """
-    over = "last_over_time({}[5m])"  # as long as any number that these alerts look at is held
-    long = f"on (cluster) {metric('epoch_interval_seconds', 'cluster', over)} > {LONG}"
     found = f'on ({by}) ALERTS{{alertname="{alert}"}}'
-    return f"unless on ({by}) ({metric(epochs, by, over)} < 2 and {long} unless {found})"
+    few = f"{metric(epochs, by, _HELD)} < 2 and {_long(60 * (wait - SLACK))}"
+    return f"unless on ({by}) ({few} unless {found})"
+
+
+def of_a_long_epoch_before(epochs: str, by: str) -> str:
+    """``unless`` the expression before it, a mean of some minutes, is so by a long epoch that is over.
+
+    :param epochs: as above
+    """
+    return f"unless on ({by}) ({metric(epochs, by, _HELD)} < 1 and {_long(LONG)})"
 
 
 FACTOR, THRESHOLD = lately("imbalance_factor_ratio", _FS), lately("imbalance_threshold_ratio", _FS)
@@ -74,6 +88,12 @@ JUDGED_BY_NONE = f"min by ({_FS}) (last_over_time(ceph_mds_partitioner_unjudged_
 ENGINE_DEAD = f"{metric('engine_up', 'cluster', 'max_over_time({}[5m])')} == 0"
 INTERVAL = metric("epoch_interval_seconds", "cluster")
 ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
+
+
+def raised(check: str) -> str:
+    """Is one of our health checks raised? Ceph's own prometheus module tells, as of all."""
+    detail = f'ceph_health_detail{{name="MDS_PARTITIONER_{check}"}}'
+    return f"max by (cluster) (last_over_time({detail}[2m])) == 1"
 
 
 @dataclass(frozen=True)
@@ -120,7 +140,8 @@ ALERTS = (
     Alert(
         name=NEAR,
         expr=f"({UTILISATION} > {NEARLY_ALL} or {SATURATED}) "
-        f"{of_one_long_epoch('rank_full_epochs', _RANK, NEAR)}",
+        f"{of_a_long_epoch_before('rank_full_epochs', _RANK)} "
+        f"{of_one_long_epoch('rank_full_epochs', _RANK, NEAR, 10)}",
         wait="10m",
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} is near its capacity on {CLUSTER}",
         description=f"{FS}: for 10 minutes, in two epochs where these are long, {RANK} has served more than "
@@ -138,7 +159,8 @@ ALERTS = (
     Alert(
         name=OVERLOAD,
         expr=f"({MEAN_LOAD} / {CAPACITY} > {MUCH} or {LEAST_SATURATED} > 0.9) "
-        f"{of_one_long_epoch('overloaded_epochs', _FS, OVERLOAD)}",
+        f"{of_a_long_epoch_before('overloaded_epochs', _FS)} "
+        f"{of_one_long_epoch('overloaded_epochs', _FS, OVERLOAD, 15)}",
         wait="15m",
         summary=f"All MDS ranks of {{{{ $labels.fs }}}} together are overloaded on {CLUSTER}",
         description=f"{FS}: for 15 minutes, in two epochs where these are long, the mean load of its ranks, "
@@ -209,6 +231,30 @@ ALERTS = (
         summary=f"mds_partitioner does not judge {{{{ $labels.fs }}}} on {CLUSTER}",
         description=f"{FS} has not been judged for 5 minutes, nor in two epochs where these are long: an "
         "imbalance of it goes unnoticed. 'ceph mds_partitioner imbalance {{ $labels.fs }}' says why.",
+    ),
+    Alert(
+        name="CephFilesystemPartitionJournalUnreadable",
+        expr=raised("JOURNAL"),
+        wait="5m",
+        summary=f"A record of mds_partitioner cannot be read on {CLUSTER}",
+        description="A plan, or the record of a policy or a scheduler, cannot be read. What it set stays as "
+        "it is, and nobody undoes it. 'ceph health detail' names it, and says why.",
+    ),
+    Alert(
+        name="CephFilesystemSchedulerStuck",
+        expr=raised("SCHEDULER_STUCK"),
+        wait="5m",
+        summary=f"The scheduler of mds_partitioner cannot even the load of MDS ranks on {CLUSTER}",
+        description="A file system has been uneven for long, and there is nothing that the scheduler could "
+        "move. 'ceph health detail' says of which, why, and what it leaves alone.",
+    ),
+    Alert(
+        name="CephFilesystemSchedulerMisjudges",
+        expr=raised("SCHEDULER_MISJUDGES"),
+        wait="5m",
+        summary=f"What the scheduler of mds_partitioner moved has not helped on {CLUSTER}",
+        description="The scheduler's decisions of the last hour were to relieve full MDS ranks and, taken "
+        "together, did not: it moves directories for nothing. 'ceph health detail' says where.",
     ),
 )
 

@@ -107,7 +107,7 @@ class Module(
             after_epoch=self._publish,
         )
         self.endpoint = endpoint.of_active(
-            lambda: self.monitor.snapshot, lambda: self.settings().epoch, self.log
+            *(lambda: self.monitor.snapshot, lambda: self.settings().epoch, self._late), self.log
         )
         self.health_sources: list[health.Source] = [
             self._paused,
@@ -119,6 +119,8 @@ class Module(
             lambda: health.scheduler_stuck(self.monitor.snapshot, self._lasts()),
             lambda: health.scheduler_advises(self.monitor.snapshot, self._lasts()),
             lambda: health.scheduler_misjudges(self.monitor.snapshot),
+            lambda: health.stale(self._late(), self.monitor.snapshot.time, self.get_mgr_id()),
+            lambda: health.unjudged(self.monitor.snapshot, time.time()),
             lambda: health.engine_down(self.monitor.snapshot),
             lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
         ]
@@ -133,6 +135,10 @@ class Module(
             self._loop("analyzer", OBSERVE, self.analyzer.begin, lambda: None),
             self._loop("health checks", OBSERVE, lambda: None, self._tell_health),
         )
+
+    def _late(self) -> float:
+        """s by which an epoch of the monitor's is overdue; below 0: none is."""
+        return self.monitor.late(time.monotonic())
 
     def _lasts(self) -> float:
         """s, for which it must be uneven before operators are told."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mds_partitioner.monitor import streaks
+from mds_partitioner.monitor import health, streaks
 from monitoring.alerts import ALERTS, MUCH, NEARLY_ALL, RUNBOOKS, Alert, rules
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ LOAD = "rank_load_requests_per_second"
 
 def series(name: str, values: str, /, **labels: str) -> dict[str, str]:
     """An input series, one value a minute."""
-    full = name if name in ("up", "ceph_mgr_module_status") else P + name
+    full = name if name == "up" or name.startswith("ceph_") else P + name
     text = ", ".join(f'{k}="{v}"' for k, v in {"cluster": "c", "instance": "i", **labels}.items())
     return {"series": f"{full}{{{text}}}", "values": values}
 
@@ -87,6 +87,22 @@ FORECAST, OVERLOAD = "CephFilesystemRankForecastAboveCapacity", "CephFilesystemM
 STALLED, ROLLED = "CephFilesystemPartitionPlanStalled", "CephFilesystemPartitionPlanRolledBack"
 FALLBACK, DOWN = "CephFilesystemBalancerPolicyFallback", "CephFilesystemPartitionerDown"
 ENGINE, UNJUDGED = "CephFilesystemPartitionerEngineDown", "CephFilesystemPartitionerUnjudged"
+UNREADABLE, STUCK = "CephFilesystemPartitionJournalUnreadable", "CephFilesystemSchedulerStuck"
+MISJUDGES = "CephFilesystemSchedulerMisjudges"
+# The alert that tells of what a health check tells.
+TOLD_BY = {
+    health.PAUSED: STALLED,
+    health.JOURNAL: UNREADABLE,
+    health.FALLBACK: FALLBACK,
+    health.IMBALANCE: IMBALANCE,
+    health.SCHEDULER_STUCK: STUCK,
+    health.SCHEDULER_ADVISES: IMBALANCE,  # who wants advice reads it; the load itself is told
+    health.SCHEDULER_MISJUDGES: MISJUDGES,
+    health.STALE: DOWN,
+    health.UNJUDGED: UNJUDGED,
+    health.ENGINE_DOWN: ENGINE,
+    health.ENDPOINT_DOWN: DOWN,
+}
 RUNNING = series("plan_state", "1x40", **PLAN, state="running")
 EPOCH_10_S = series("epoch_interval_seconds", "10x40")
 EPOCH_15_MIN = series("epoch_interval_seconds", "900x90")
@@ -94,6 +110,31 @@ EPOCH_15_MIN_THEN = series("epoch_interval_seconds", "900x90", instance="j")  # 
 ENABLED = series("ceph_mgr_module_status", "1x40", name="mds_partitioner")
 FRESH = series("epoch_end_timestamp_seconds", "-50+60x40")
 ENGINE_DEAD = series("engine_up", "0x40")
+
+
+def epoch_of(seconds: int) -> dict[str, str]:
+    return series("epoch_interval_seconds", f"{seconds}x90")
+
+
+def raised(check: str, values: str, **more: str) -> dict[str, str]:
+    """As Ceph's own prometheus module tells it."""
+    return series("ceph_health_detail", values, name=check, severity="HEALTH_WARN", **more)
+
+
+def of_a_check(code: str, alert: str) -> tuple[Case, ...]:
+    other = raised("MDS_SLOW_REQUEST", "1x40")
+    return (
+        Case("it is raised", alert, (raised(code, "0x4 1x40"), other), 11, {}),
+        Case("it was raised for a moment", alert, (raised(code, "0x4 1x3 0x40"), other), 11, None),
+        Case("another one is raised", alert, (raised(code, "0x40"), other), 30, None),
+        Case(
+            "it is raised across a fail-over of the managers",
+            alert,
+            (raised(code, "1x3 stale"), raised(code, "_x5 1x40", instance="j")),
+            6,
+            {},
+        ),
+    )
 
 
 def failed(epochs: str) -> dict[str, str]:
@@ -227,6 +268,20 @@ CASES = (
         RANK0,
     ),
     Case(
+        "a rank full in each epoch of 5 minutes",
+        NEAR,
+        (*loads("95x40", "10x40"), full("1x4 2x4 3x30"), epoch_of(300)),
+        11,
+        RANK0,
+    ),
+    Case(
+        "a rank full in one epoch of 8 minutes, and busy before and after it",
+        NEAR,
+        (*loads("85x5 120x7 85x30", "10x50"), full("0x5 1x7 0x30"), epoch_of(480)),
+        17,
+        None,
+    ),
+    Case(
         "a rank full in each short epoch",
         NEAR,
         (*loads("95x40", "10x40"), full("1+6x40"), EPOCH_10_S),
@@ -300,6 +355,20 @@ CASES = (
         OVERLOAD,
         (*loads("95x40", "90x40"), overloaded("1x40"), series("epoch_interval_seconds", "1800x40")),
         28,
+        None,
+    ),
+    Case(
+        "every rank full in each epoch of 10 minutes",
+        OVERLOAD,
+        (*loads("95x40", "90x40"), overloaded("1x9 2x9 3x30"), epoch_of(600)),
+        16,
+        FS,
+    ),
+    Case(
+        "every rank full in one epoch of 13 minutes, and busy before and after it",
+        OVERLOAD,
+        (*loads("80x5 120x12 80x30", "80x5 120x12 80x30"), overloaded("0x5 1x12 0x30"), epoch_of(780)),
+        22,
         None,
     ),
     Case(
@@ -599,6 +668,9 @@ CASES = (
         None,
     ),
     Case("an unjudged file system that is gone", UNJUDGED, (unjudged("9x10 stale"),), 13, None),
+    *of_a_check(health.JOURNAL, UNREADABLE),
+    *of_a_check(health.SCHEDULER_STUCK, STUCK),
+    *of_a_check(health.SCHEDULER_MISJUDGES, MISJUDGES),
 )
 
 
@@ -640,6 +712,11 @@ def test_alert(case: Case, promtool: str, tmp_path: Path) -> None:
 
 def test_the_module_counts_epochs_by_what_the_alerts_compare() -> None:
     assert (NEARLY_ALL, MUCH) == (streaks.NEARLY_ALL, streaks.MUCH)
+
+
+def test_what_a_health_check_tells_an_alert_tells_too() -> None:
+    assert set(TOLD_BY) == set(health.MEANINGS)
+    assert set(TOLD_BY.values()) <= {alert.name for alert in ALERTS}
 
 
 def test_every_alert_is_tested_firing_and_not_firing() -> None:

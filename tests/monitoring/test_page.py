@@ -24,7 +24,7 @@ class Served:
 
     def __init__(self) -> None:
         self.newest = snapshot()
-        self.endpoint = Endpoint(active_app(lambda: self.newest, lambda: 5.0), LOG)
+        self.endpoint = Endpoint(active_app(lambda: self.newest, lambda: 5.0, lambda: 0.0), LOG)
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = int(probe.getsockname()[1])
         self.endpoint.apply(Address("127.0.0.1", port))

@@ -6,19 +6,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .metrics import CONTENT_TYPE, active_metric, exposition, families
 from .page import page, standby_page
-from .state import Snapshot
+from .state import LATE, Snapshot
 from .stylesheet import STYLE
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 METHODS = ("GET", "HEAD")
-STALE = 60.0  # s beyond three epochs without a new snapshot
+SLACK = 60.0  # s that an epoch may be overdue beside two more, where these are short
 
 _STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 HEADERS = (
@@ -102,14 +101,13 @@ class Once:
             return self._made
 
 
-def active_app(newest: Callable[[], Snapshot], epoch: Callable[[], float]) -> App:
-    """The active manager's answers. ``epoch`` in seconds."""
+def active_app(newest: Callable[[], Snapshot], epoch: Callable[[], float], late: Callable[[], float]) -> App:
+    """The active manager's answers. ``epoch``, and by how much the next is overdue, in seconds."""
     metrics = Once(newest, lambda snapshot: exposition(families(snapshot)))
     status = Once(newest, lambda snapshot: page(snapshot, epoch()).encode())
 
     def health() -> Response:
-        age = time.time() - newest().time
-        if age > STALE + 3 * epoch():
+        if not newest().time or late() > min(SLACK + 2 * epoch(), LATE):
             return plain("503 Service Unavailable", "no new snapshot")
         return plain("200 OK", "ok")
 

@@ -107,9 +107,14 @@ class Endpoint:
             server.stop()
 
 
-def of_active(newest: Callable[[], Snapshot], epoch: Callable[[], float], log: logging.Logger) -> Endpoint:
-    """The active manager's. ``epoch`` in seconds."""
-    return Endpoint(None if LACKING else active_app(newest, epoch), log)
+def of_active(
+    newest: Callable[[], Snapshot],
+    epoch: Callable[[], float],
+    late: Callable[[], float],
+    log: logging.Logger,
+) -> Endpoint:
+    """The active manager's. ``epoch``, and by how much the next is overdue, in seconds."""
+    return Endpoint(None if LACKING else active_app(newest, epoch, late), log)
 
 
 def of_standby(active_uri: Callable[[], str], log: logging.Logger) -> Endpoint:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..act.journal import Unreadable
 from ..act.run import ACTIVE, Run
+from ..clock import lasting, told
 from ..engine.names import DEBIANS
 from ..judge.verdict import Verdict
 from ..plan.caveats import FRESH, unlike
@@ -18,7 +19,7 @@ from ..report.imbalance import hot_told
 from ..report.text import printable
 from ..schedule.record import ACT, OFF
 from .endpoint import Failed
-from .state import FsSample, Snapshot
+from .state import LATE, FsSample, Snapshot
 
 PAUSED = "MDS_PARTITIONER_PAUSED"
 JOURNAL = "MDS_PARTITIONER_JOURNAL"
@@ -27,6 +28,8 @@ IMBALANCE = "MDS_PARTITIONER_IMBALANCE"
 SCHEDULER_STUCK = "MDS_PARTITIONER_SCHEDULER_STUCK"
 SCHEDULER_ADVISES = "MDS_PARTITIONER_SCHEDULER_ADVISES"
 SCHEDULER_MISJUDGES = "MDS_PARTITIONER_SCHEDULER_MISJUDGES"
+STALE = "MDS_PARTITIONER_STALE"
+UNJUDGED = "MDS_PARTITIONER_UNJUDGED"
 ENGINE_DOWN = "MDS_PARTITIONER_ENGINE_DOWN"
 ENDPOINT_DOWN = "MDS_PARTITIONER_ENDPOINT_DOWN"
 # What each means, and when it clears where that is not plain: docs/commands.md shows it.
@@ -50,12 +53,19 @@ MEANINGS = {
     SCHEDULER_MISJUDGES: "five or more decisions of the scheduler within an hour were to relieve full ranks "
     "and, taken together, did not. It clears when those of the last hour did, or the scheduler acts no "
     "more.",
+    STALE: "an epoch of the active manager is overdue by five minutes: its monitoring hangs, or fails each "
+    "time. What other checks say of loads may be over, and what came since is not told. It clears when an "
+    "epoch ends.",
+    UNJUDGED: "a file system was not judged for two minutes, by no fault of the engine: an option has a "
+    "value that is not allowed, its MDSs tell nothing, or the manager cannot be asked; the detail says "
+    "which. It clears with the first epoch in which it is judged, or has no active rank.",
     ENGINE_DOWN: "the engine gave no judgement of a file system in the last epoch; the detail has its "
     "name, and the last words. It clears when each is judged.",
     ENDPOINT_DOWN: "the active manager cannot listen on its address and port; the detail has both, the "
     "error, and the option to set or the packages to install. It is tried again every epoch.",
 }
 MOST_HELD = 3  # reasons that are named
+UNTOLD = 120.0  # s: after a fail-over MDSs have told long before what they serve
 JUDGED = 5  # decisions: fewer may be bad luck
 
 
@@ -254,12 +264,43 @@ def scheduler_misjudges(snapshot: Snapshot) -> list[Check]:
     return [Check(SCHEDULER_MISJUDGES, summary, detail)] if detail else []
 
 
+def stale(late: float, ended: float, manager: str) -> list[Check]:
+    """No epoch ends any more.
+
+    :param late: s by which one is overdue
+    :param ended: when the last did, Unix, s; 0: none has yet
+    :param manager: its name
+    """
+    if late <= LATE:
+        return []
+    known = f"what other checks and metrics tell of loads is as it was at {told(ended)}"
+    known = known if ended else "nothing is known yet"
+    detail = (
+        f"mgr.{manager}: an epoch is overdue by {lasting(late)}: {known}; see the manager's log; "
+        "'ceph mgr fail' has the next manager go on"
+    )
+    return [Check(STALE, "mds_partitioner does not observe file systems any more", (detail,))]
+
+
+def unjudged(snapshot: Snapshot, now: float) -> list[Check]:
+    """File systems that have not been judged for a while, but for those that the engine fails at. ``now``:
+    Unix, s"""
+    detail = tuple(
+        f"'{s.fs}': not judged for {lasting(now - s.unjudged_since)}: {s.problem}; 'ceph mds_partitioner "
+        f"imbalance {s.fs}' judges it now, and says what fails then"
+        for s in snapshot.filesystems
+        if s.unjudged_since is not None and now - s.unjudged_since >= UNTOLD and not s.engine_problem
+    )
+    summary = f"{len(detail)} of {len(snapshot.filesystems)} file system(s) are not judged by mds_partitioner"
+    return [Check(UNJUDGED, summary, detail)] if detail else []
+
+
 def engine_down(snapshot: Snapshot) -> list[Check]:
     """The engine gave no judgement of some file system in the last epoch."""
     options = "engine_python, engine_memory and engine_deadline"
     detail = tuple(
         f"'{sample.fs}': {sample.engine_problem}: see the manager's log, and the options {options}"
-        for sample in snapshot.unjudged
+        for sample in snapshot.failed_by_engine
     )
     fails = f"fails for {len(detail)} of {len(snapshot.filesystems)} file systems: these are not judged"
     what = "does not work: nothing is judged" if snapshot.engine_problem else fails

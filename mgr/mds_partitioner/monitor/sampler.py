@@ -35,6 +35,7 @@ from .state import (
     Streaks,
     SubvolumeState,
 )
+from .streaks import continued
 
 DECISIONS = 5  # of the scheduler that are shown
 HISTORY = 3600.0  # s, of the status page's chart
@@ -80,6 +81,7 @@ class Past:
     before: tuple[int, int, float | None] = (0, 0, None)
     streaks: Streaks = field(default_factory=Streaks)
     streaks_before: Streaks = field(default_factory=Streaks)
+    unjudged_since: float | None = None  # Unix, s
 
     def begin(self) -> None:
         """An epoch more."""
@@ -114,6 +116,14 @@ class Past:
             self.history.append(Point(now, verdict.factor))
         while self.history and self.history[0].time < now - HISTORY:
             self.history.popleft()
+
+    def count(self, sample: FsSample) -> None:
+        """Remember what was so in the newest epoch, as it was sampled last."""
+        self.streaks = continued(self.streaks_before, sample)
+        if not sample.unjudged:
+            self.unjudged_since = None
+        elif self.unjudged_since is None:
+            self.unjudged_since = sample.time
 
 
 def observed(

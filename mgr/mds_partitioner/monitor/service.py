@@ -8,6 +8,7 @@ told yet what it serves, as after a fail-over of the managers, the epoch is look
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,7 +38,6 @@ from .sampler import (
 )
 from .stages import JUDGE, OBSERVE, Errors
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
-from .streaks import continued
 
 TICK = 10.0  # s between two looks at plans, where epochs are longer
 LEAST = 0.1  # s
@@ -72,17 +72,27 @@ class Monitor:
         self._judgements = Timing()
         self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._pause)
         self._began = self._looked = float("-inf")  # the newest epoch; the last look at it: monotonic, s
+        self._done = math.inf  # when the newest epoch that ended began; before that, the thread
         self._untold = Untold()
         self.snapshot = Snapshot()
 
     def begin(self) -> None:
         """Start the thread."""
+        self._done = time.monotonic()
         self._loop.start()
 
     def hasten(self) -> None:
         """The epoch may have become shorter: no longer one is waited for."""
         if self._epoch() < self.snapshot.epoch:
             self._loop.wake()
+
+    def late(self, now: float) -> float:
+        """s by which an epoch is overdue; below 0: none is. For other threads: this one may hang, or fail.
+        By the length that was told last: of a shorter one none may have begun yet.
+
+        :param now: monotonic, s
+        """
+        return now - self._done - self.snapshot.epoch
 
     def shutdown(self) -> None:
         """End the thread after the epoch it is in."""
@@ -94,6 +104,7 @@ class Monitor:
         if new or now > self._untold.again(self._looked) - LEAST:
             self._began, self._looked = now if new else self._began, now
             self.epoch(now, again=not new)
+            self._done = self._began
             self._after_epoch()
         else:
             self._look_at_plans()
@@ -160,7 +171,7 @@ class Monitor:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self._errors.count(OBSERVE)
             sample = failed(fs, e, time.time())
-        memory.streaks = continued(memory.streaks_before, sample)
+        memory.count(sample)
         return replace(
             sample,
             uneven_epochs=memory.uneven_epochs,  # also of an epoch that cannot be judged
@@ -171,6 +182,7 @@ class Monitor:
             scheduler=scheduler,
             history=tuple(memory.history),
             streaks=memory.streaks,
+            unjudged_since=memory.unjudged_since,
         )
 
     def _judge(
@@ -179,8 +191,10 @@ class Monitor:
         started = time.monotonic()
         try:
             verdict = self._ranks.judge(fs, now)
-        except (Unheard, BadOption) as e:  # that is no fault of the engine's
+        except Unheard as e:  # no fault of the engine's, nor is the next
             return replace(sample, problem=sample.problem or str(e))
+        except BadOption as e:  # whoever else is silent: it is this that keeps all from being judged
+            return replace(sample, problem=str(e))
         except PartitionerError as e:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self._errors.count(JUDGE)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..judge.verdict import Verdict
 
+LATE = 300.0  # s that an epoch may be overdue: an engine that fails is waited for, for each file system
 EXPORTER, IMPORTER = "exporter", "importer"  # roles of Lunule's Algorithm 1
 
 
@@ -112,7 +113,7 @@ class Point:
 class Streaks:
     """How many epochs in a row, up to now, something was so.
 
-    :ivar unjudged: the file system was not judged, though a rank was active
+    :ivar unjudged: the file system was not judged, as FsSample has it
     :ivar overloaded: all its ranks together had too much
     :ivar full: by daemon, a rank served nearly all that one can, or was saturated
     """
@@ -140,11 +141,17 @@ class FsSample:
     analyzing: float | None = None  # how far an analysis is, 0 to 1; None: none runs
     engine_problem: str = ""  # why the engine gave no judgement of it in this epoch
     streaks: Streaks = field(default_factory=Streaks)
+    unjudged_since: float | None = None  # seconds since the Unix epoch; None: it is judged, or need not be
 
     @property
     def observed(self) -> bool:
         """Is it known which ranks there are? Without a problem none may be."""
         return bool(self.ranks) or not self.problem
+
+    @property
+    def unjudged(self) -> bool:
+        """Was it not judged, for whatever reason, though a rank is active, or may be?"""
+        return self.verdict is None and bool(self.ranks or not self.observed)
 
     @property
     def load(self) -> float:
@@ -177,7 +184,7 @@ class Snapshot:
     engine_failures: int = 0  # epochs in a row, up to this one, in which the engine gave no judgement
 
     @property
-    def unjudged(self) -> tuple[FsSample, ...]:
+    def failed_by_engine(self) -> tuple[FsSample, ...]:
         """File systems of which the engine gave no judgement in this epoch."""
         return tuple(sample for sample in self.filesystems if sample.engine_problem)
 
@@ -185,4 +192,4 @@ class Snapshot:
     def engine_problem(self) -> str:
         """Why the engine gave no judgement in this epoch; "": it gave one, of whatever, or was not asked."""
         judged = any(sample.verdict is not None for sample in self.filesystems)
-        return "" if judged else next((sample.engine_problem for sample in self.unjudged), "")
+        return "" if judged else next((sample.engine_problem for sample in self.failed_by_engine), "")

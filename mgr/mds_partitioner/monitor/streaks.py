@@ -15,14 +15,10 @@ def continued(before: Streaks, sample: FsSample) -> Streaks:
     capacity = None if sample.verdict is None else sample.verdict.capacity.value
     full = (rank.daemon for rank in sample.ranks if _full(rank, capacity))
     return Streaks(
-        unjudged=before.unjudged + 1 if _unjudged(sample) else 0,
+        unjudged=before.unjudged + 1 if sample.unjudged else 0,
         overloaded=before.overloaded + 1 if _overloaded(sample, capacity) else 0,
         full={daemon: before.full.get(daemon, 0) + 1 for daemon in full},
     )
-
-
-def _unjudged(sample: FsSample) -> bool:
-    return sample.verdict is None and bool(sample.ranks or not sample.observed)
 
 
 def _full(rank: RankState, capacity: float | None) -> bool:

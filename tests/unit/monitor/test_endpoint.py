@@ -22,12 +22,12 @@ from monitor_snapshots import snapshot
 from mds_partitioner import module
 from mds_partitioner.module import StandbyModule
 from mds_partitioner.monitor import endpoint as endpoints
-from mds_partitioner.monitor.app import STALE, Once, active_app, standby_app
+from mds_partitioner.monitor.app import SLACK, Once, active_app, standby_app
 from mds_partitioner.monitor.endpoint import Endpoint
 from mds_partitioner.monitor.health import ENDPOINT_DOWN, endpoint_down
 from mds_partitioner.monitor.options import Address
 from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS, Server
-from mds_partitioner.monitor.state import Snapshot
+from mds_partitioner.monitor.state import LATE, Snapshot
 
 EPOCH = 10.0
 PATIENCE = 60.0  # s, far beyond what the server waits for a client
@@ -40,7 +40,9 @@ def free_port() -> int:
 
 
 class Holder:
-    """The newest snapshot."""
+    """The newest snapshot, and by how much, s, the next is overdue."""
+
+    late = 0.0
 
     def __init__(self) -> None:
         self.newest = replace(snapshot(), time=time.time())
@@ -56,7 +58,7 @@ def holder() -> Holder:
 
 @pytest.fixture
 def port(holder: Holder) -> Iterator[int]:
-    endpoint = Endpoint(active_app(holder, lambda: EPOCH), LOG)
+    endpoint = Endpoint(active_app(holder, lambda: EPOCH, lambda: holder.late), LOG)
     number = free_port()
     endpoint.apply(Address("127.0.0.1", number))
     yield number
@@ -188,8 +190,18 @@ def test_every_answer_forbids_scripts_and_outside_resources(port: int) -> None:
 
 def test_health_tells_when_the_snapshots_stop(port: int, holder: Holder) -> None:
     assert ask(port, "GET", "/healthz")[0] == 200
-    holder.newest = replace(holder.newest, time=time.time() - STALE - 3 * EPOCH - 1)
+    holder.late = SLACK + 2 * EPOCH + 1
     assert ask(port, "GET", "/healthz")[0] == 503
+    holder.late, holder.newest = 0.0, replace(holder.newest, time=0.0)
+    assert ask(port, "GET", "/healthz")[0] == 503, "the first has not ended"
+
+
+@pytest.mark.parametrize("epoch", [120.0, 800.0, 86_400.0])
+def test_health_does_not_wait_for_more_epochs_where_these_are_long(holder: Holder, epoch: float) -> None:
+    app, started = active_app(holder, lambda: epoch, lambda: holder.late), list[str]()
+    for holder.late in (LATE, LATE + 1):
+        app({"REQUEST_METHOD": "GET", "PATH_INFO": "/healthz"}, lambda status, _: started.append(status))
+    assert [status[:3] for status in started] == ["200", "503"]
 
 
 def test_the_endpoint_moves_and_stops_with_the_options() -> None:
@@ -299,7 +311,7 @@ from mds_partitioner.monitor import endpoint
 from mds_partitioner.monitor.health import endpoint_down
 from mds_partitioner.monitor.options import Address
 assert Module.can_run() == (True, ""), Module.can_run()
-ours = endpoint.of_active(lambda: None, lambda: 5.0, logging.getLogger())
+ours = endpoint.of_active(lambda: None, lambda: 5.0, lambda: 0.0, logging.getLogger())
 assert ours.apply(Address("::", 9927)) and ours.address is None
 print(endpoint_down(ours.failed, "x")[0].detail[0])
 endpoint.of_standby(lambda: "", logging.getLogger()).apply(None)

@@ -10,9 +10,12 @@ from typing import Any
 from monitor_snapshots import NOW, broken, plan, scheduler, snapshot, uneven, unsettled
 from verdicts import verdict
 
+from mds_partitioner.clock import told
 from mds_partitioner.monitor.health import (
     ENGINE_DOWN,
     IMBALANCE,
+    STALE,
+    UNJUDGED,
     Check,
     apart,
     collect,
@@ -21,8 +24,10 @@ from mds_partitioner.monitor.health import (
     scheduler_advises,
     scheduler_misjudges,
     scheduler_stuck,
+    stale,
+    unjudged,
 )
-from mds_partitioner.monitor.state import Snapshot
+from mds_partitioner.monitor.state import LATE, Snapshot
 
 LASTS = 300.0  # s
 
@@ -88,6 +93,34 @@ def test_a_dead_engine_is_told_with_its_last_words() -> None:
     assert check.code == ENGINE_DOWN
     assert "no answer within 60 s" in check.detail[0] and "engine_deadline" in check.detail[0]
     assert engine_down(snapshot()) == []
+
+
+def unjudged_for(seconds: float, problem: str = "no mon", engine_problem: str = "") -> list[Check]:
+    of = replace(uneven(), verdict=None, problem=problem, engine_problem=engine_problem)
+    return unjudged(snapshot(replace(of, unjudged_since=NOW - seconds)), NOW)
+
+
+def test_what_is_not_judged_is_told_with_the_reason_when_it_lasts() -> None:
+    assert unjudged_for(119.0) == unjudged(snapshot(), NOW) == []
+    (check,) = unjudged_for(180.0, "the option rank_capacity is nan: give a number")
+    assert check.code == UNJUDGED and "1 of 2 file system(s)" in check.summary
+    assert check.detail == (
+        "'cephfs': not judged for 3 min: the option rank_capacity is nan: give a number; 'ceph "
+        "mds_partitioner imbalance cephfs' judges it now, and says what fails then",
+    )
+
+
+def test_what_the_engine_fails_at_is_told_once() -> None:
+    assert unjudged_for(180.0, "it ended", "it ended") == []
+
+
+def test_when_no_epoch_ends_any_more_other_checks_are_said_to_be_old() -> None:
+    assert stale(LATE, NOW, "x") == []
+    (check,) = stale(601.0, NOW, "x")
+    assert check.code == STALE and check.detail[0].startswith("mgr.x: an epoch is overdue by 10 min: ")
+    assert f"as it was at {told(NOW)}" in check.detail[0] and "'ceph mgr fail'" in check.detail[0]
+    (first,) = stale(601.0, 0.0, "x")
+    assert "overdue by 10 min: nothing is known yet" in first.detail[0]
 
 
 def test_checks_of_all_sources_are_raised_together() -> None:

@@ -19,6 +19,7 @@ from mds_partitioner.errors import BadOption, NotFound, PartitionerError, Unavai
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
 from mds_partitioner.judge.archive import Found
 from mds_partitioner.judge.history import SOON
+from mds_partitioner.loop import Loop
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor import service
 from mds_partitioner.monitor.health import engine_down, imbalanced
@@ -218,6 +219,41 @@ def test_a_longer_epoch_is_told_before_the_first_such_is_over(
     assert (monitor.snapshot.epochs.count, monitor.snapshot.epoch) == (1, 3600.0)
 
 
+def test_an_epoch_that_does_not_end_is_overdue_however_long_epochs_are(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Now()
+    monkeypatch.setattr(Options, "epoch", 600)
+    monkeypatch.setattr(service, "time", at)
+    monkeypatch.setattr(Loop, "start", lambda _: None)
+    assert monitor.late(1e9) < 0.0, "it has not begun"
+    monitor.begin()
+    assert monitor.late(400.0) == 400.0, "the first does not end"
+    seen = []
+    for at.now in (0.0, 10.0, 600.0, 1200.0):
+        cluster.problem = Unavailable("no counter")  # that is told otherwise
+        monitor._run()
+        seen.append(monitor.late(at.now + 600.0))
+    assert seen == [0.0, 10.0, 0.0, 0.0]
+    monkeypatch.setattr(Monitor, "epoch", lambda *_, **__: 1 / 0)
+    for at.now in (1800.0, 2400.0):
+        with pytest.raises(ZeroDivisionError):
+            monitor._run()
+    assert monitor.late(2400.0) == 600.0
+
+
+def test_no_epoch_is_overdue_as_the_next_was_made_shorter_or_longer(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, lates = Now(), []
+    monkeypatch.setattr(service, "time", at)
+    for at.now, epoch in ((0.0, 3600), (1800.0, 10), (1810.0, 3600), (1820.0, 3600)):
+        monkeypatch.setattr(Options, "epoch", epoch)
+        lates.append(monitor.late(at.now) > 0.0)
+        monitor._run()
+    assert lates == [False] * 4
+
+
 def test_how_far_a_plan_is_can_be_seen_long_before_a_long_epoch_is_over(
     monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +435,32 @@ def test_a_file_system_that_is_not_observed_is_not_judged_and_one_that_is_down_n
     assert [streaks(monitor)[0] for _ in range(2)] == [1, 2]
     cluster.problem, cluster.state = None, replace(FS, max_mds=0, mds=(), ranks_in=())
     assert streaks(monitor)[0] == 0
+
+
+def test_since_when_a_file_system_is_not_judged_is_told_however_often_the_epoch_is_looked_at(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long one is not over when an operator wants to know."""
+    at, seen = Now(), []
+    monkeypatch.setattr(Options, "epoch", 3600)
+    monkeypatch.setattr(service, "time", at)
+    cluster.young = True
+    for at.now in (7.0, 12.0, 17.0, 27.0):
+        cluster.young = at.now < 27.0
+        monitor._run()
+        seen.append(monitor.snapshot.filesystems[0].unjudged_since)
+    assert seen == [7.0, 7.0, 7.0, None]
+    cluster.state, at.now = replace(FS, max_mds=0, mds=(), ranks_in=()), 3607.0
+    monitor._run()
+    assert monitor.snapshot.filesystems[0].unjudged_since is None
+
+
+def test_beside_a_silent_rank_a_bad_option_is_what_keeps_all_from_being_judged(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ranks, "silent", lambda *_: {2: 20.0})
+    monkeypatch.setattr(Options, "bad", "rank_capacity is no number")
+    assert sampled(monitor).problem == "rank_capacity is no number"
 
 
 def test_ranks_that_are_not_alike_are_even_when_the_scheduler_finds_them_so(
