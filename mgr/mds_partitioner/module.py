@@ -107,7 +107,7 @@ class Module(
             after_epoch=self._publish,
         )
         self.endpoint = endpoint.of_active(
-            *(lambda: self.monitor.snapshot, lambda: self.settings().epoch, self._late), self.log
+            lambda: self.monitor.snapshot, lambda: self.settings().epoch, self._late, self.log
         )
         self.health_sources: list[health.Source] = [
             self._paused,
