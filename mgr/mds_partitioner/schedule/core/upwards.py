@@ -7,7 +7,6 @@ requests are passed on.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from ...model import NO_PIN
 from .apart import FEW, quick
 from .budgets import Pace
 from .look import Look
+from .moves import pays_off
 from .reunite import due
 from .sleepers import EMPTY
 from .state import State
@@ -27,22 +27,24 @@ MOSTLY = 0.5  # of that: else the next rank would pass on as much
 MOST = 1.25  # of a rank's share, of what is not to be moved away from there: to pass on costs as much
 
 
-def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple[State, Decision]:
+def raised(look: Look, decision: Decision, *, first: bool = False) -> tuple[State, Decision]:
     """One that goes, while none of its parts moves, nor anything from or to its rank. Its parts on the same
     rank get pins there first, or they would go along. No advice is given of it.
 
-    :param most_pins: what needs more of these waits
+    :param first: nothing was moved for its load yet in this look. What needs many pins waits for that, and
+        what is on a rank that may be relieved of more than it passes on
     """
     seen = look.view.measured and not look.view.advised
     if decision.something or not seen or not look.state.split:
         return look.state, decision
     kids = siblings(look.view.pieces)
     split = (p for p in look.view.pieces if p.ino in look.state.split)
+    may = (p for p in split if not (first and _has_too_much(look, p.rank)))
     fixed = _fixed(look)
-    goals = {p: goal for p in split if (goal := _goal(look, p, kids.get(p.ino, ()), fixed)) is not None}
+    goals = {p: goal for p in may if (goal := _goal(look, p, kids.get(p.ino, ()), fixed)) is not None}
     for found in sorted(goals, key=lambda p: (p.inodes, p.ino)):
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
-        if len(along) > most_pins:
+        if first and len(along) > FEW:
             continue
         kept, pace = _kept(look, found, along), _pace(look, found)
         if kept and len(kept) + (found.pin == NO_PIN) > _pins(look, found):
@@ -55,6 +57,18 @@ def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple
             state = look.begun(moves[:most]).state
             return state, replace(decision, moves=tuple(moves[:most]), why=told)
     return look.state, decision
+
+
+def _has_too_much(look: Look, rank: int | None) -> bool:
+    """Has a rank more above its share than it passes on? Parts go before what is left, too."""
+    if rank not in look.loads:
+        return False
+    return look.loads[rank] - look.shares[rank] > _forwards(look, rank)
+
+
+def _forwards(look: Look, rank: int) -> float:
+    """req/s that it passes on."""
+    return next((r.forwards for r in look.view.ranks if r.rank == rank), 0.0)
 
 
 def _pace(look: Look, piece: Piece) -> Pace:
@@ -80,11 +94,12 @@ def _goal(look: Look, piece: Piece, kids: Sequence[Piece], fixed: Mapping[int | 
         return None
     higher = [(kid.rank, load(kid)) for kid in kids if kid.rank is not None and kid.rank > own]
     everything = sum(asks for _, asks in higher)
-    forwards = next((r.forwards for r in look.view.ranks if r.rank == own), 0.0)
+    forwards = _forwards(look, own)
     least = max(own, _gone_up(look.state, piece.ino))
     for goal in sorted((rank for rank in quick(look) if rank > least), reverse=True):
         above = sum(asks for rank, asks in higher if rank <= goal)
         passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
+        passes = passes and pays_off(look, own, min(forwards, above), piece.inodes)
         if goal in look.doubted or not passes or above < MOSTLY * everything:
             return None
         if _fits(look, piece, goal, forwards, fixed.get(goal, 0.0)):
