@@ -178,18 +178,31 @@ def eight(passed: float, sent: dict[int, int]) -> View:
     return View(LOOK, (first, *(RankView(r, load[r], 0.5, False, 1000.0) for r in (1, 2, 3))), pieces, full)
 
 
-@pytest.mark.parametrize(("passed", "first"), [(10.0, "/other"), (70.0, "/")])
-def test_what_relieves_its_rank_of_more_goes_first(passed: float, first: str) -> None:
-    """One after the other, eight small steps take more than a minute."""
+def looks(number: int, passed: float) -> list[list[int]]:
+    """What goes, look after look."""
     sent: dict[int, int] = {}
-    state, found = State(split=frozenset(range(1, 9))), list[Move]()
-    for look in range(24):
+    state, found = State(split=frozenset(range(1, 9))), list[list[int]]()
+    for look in range(number):
         seen = replace(eight(passed, sent), now=LOOK * (look + 1))
         state, decision = Scheduler(state, seen, LIMITS).decide()
-        found += decision.moves
+        found.append([move.ino for move in decision.moves])
         sent |= {move.ino: move.target for move in decision.moves}
-    assert found[0].path.startswith(first)
-    assert {move.ino for move in found if move.ino < 9} == set(range(1, 9)), "all of them go"
+    return found
+
+
+@pytest.mark.parametrize(("passed", "first"), [(10.0, "others"), (70.0, "heads")])
+def test_what_relieves_its_rank_of_more_goes_first(passed: float, first: str) -> None:
+    """One after the other, eight small steps take more than a minute."""
+    found = looks(8, passed)
+    assert all(ino >= 50 for ino in found[0]) is (first == "others")
+    assert {ino for look in found for ino in look if ino < 9} == set(range(1, 9)), "all of them go"
+
+
+@pytest.mark.parametrize(("passed", "at_once"), [(70.0, 8), (4.0, 5), (0.5, 0)])
+def test_as_many_go_at_once_as_so_much_is_passed_on_for(passed: float, at_once: int) -> None:
+    """For each of them, a tenth of the 60 req/s that its parts are asked for."""
+    numbers = [len([ino for ino in look if ino < 9]) for look in looks(8, passed)]
+    assert next((number for number in numbers if number), 0) == at_once
 
 
 @pytest.mark.parametrize(
@@ -211,3 +224,11 @@ def test_it_stays_where_moving_it_costs_more_than_what_is_passed_on(
     state = State(split=frozenset({HEAD}), toll=Toll(price, 1e9))
     _, decision = Scheduler(state, replace(seen, ranks=ranks, pieces=pieces), LIMITS).decide()
     assert [move.target for move in decision.moves if move.ino == HEAD] == goals
+
+
+@pytest.mark.parametrize("pin", [NO_PIN, 0])
+def test_of_one_in_parts_and_another_that_is_a_part_of_it_not_both_go_at_once(pin: int) -> None:
+    seen = eight(70.0, {})
+    pieces = tuple(p._replace(within=1, pin=pin, inodes=500.0) if p.ino == 2 else p for p in seen.pieces)
+    _, decision = Scheduler(State(split=frozenset({1, 2})), replace(seen, pieces=pieces), LIMITS).decide()
+    assert len(decision.moves) == 1
