@@ -54,7 +54,7 @@ class Known:
         they have parts
     :ivar strangers: of those that are split, which have, or may have, pinned children that are not among
         ``directories``
-    :ivar unknown: of those, which have, or may have, children that were not read
+    :ivar unknown: of those, which have, or may have, children that are still to be read
     :ivar waiting: paths of children of those that were listed, and not read
     :ivar masks: ``ceph.dir.bal.mask``, by inode number, of those that were read; None: MDSs without our hook
     :ivar too_many: entries of the root, while they are more than are ever listed
@@ -406,7 +406,7 @@ class Catalogue:
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
             strangers=strangers,
-            unknown=frozenset(ino for ino in wanted.split if _unknown(broods.get(ino))),
+            unknown=frozenset(ino for ino in wanted.split if self._insides.awaited(ino)),
             waiting=tuple(k.path for ino in wanted.split if ino in broods for k in broods[ino].unread),
             too_many=self._everything.too_many,
         )
@@ -457,14 +457,9 @@ def _directory(kid: Child) -> Directory:
     return Directory(kid.path, kid.path, kid.ino)
 
 
-def _unknown(found: Brood | None) -> bool:
-    """Has it, or may it have, children that were not read? There may be too many to list."""
-    return found is None or bool(found.unread) or found.unlisted
-
-
 def _strangers(found: Brood | None, parts: Sequence[Directory]) -> bool:
     """Has it, or may it have, pinned children that are no parts?"""
-    if found is None or _unknown(found):
+    if found is None or found.unread or found.unlisted:
         return True
     known = {part.ino for part in parts}
     return any(kid.pin != NO_PIN and kid.ino not in known for kid in found.children)

@@ -6,6 +6,7 @@ It is asked for side by side: each question waits at a full MDS for as long as a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +30,7 @@ BROODS = 2  # directories whose children are listed, or read, in a round
 AT_ONCE = 50  # children of each that are read side by side: some MDS is asked three times a child
 YOUNG = 30.0  # s: what is younger may come and go, though nothing was seen to yet
 FRESH = 60.0  # s, for which what was read of children is good
+SILENT = 300.0  # s, after which no answer is waited for of a child that was asked: it may be damaged
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
 # Levels from the root to the lowest directories that are told apart. For one of these all MDSs tell of all
 # that is used down to its level, in each look, and serve nobody meanwhile. A subvolume's data is at the 5th.
@@ -65,6 +67,7 @@ class Insides:
         self._asking, self._now = asking, now
         self._round = 0.0
         self._turns: dict[int, int] = {}  # how often children were to be read
+        self._since: dict[int, float] = {}  # when these were asked first, steady clock, s
         self._entries: dict[str, int] = {}  # of those that are listed, by path
         self._tried: dict[int, float] = {}  # when a brood was to be read last
         self._came: dict[int, dict[Directory, Child | None]] = {}  # children that were read; None: it is gone
@@ -116,13 +119,20 @@ class Insides:
             self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
         return lasting(self.at_once, now - YOUNG, now)
 
+    def awaited(self, ino: int) -> bool:
+        """Has it, or may it have, children that are still to be read? There may be too many to list."""
+        if ino not in self.broods:
+            return True
+        found, late = self.broods[ino][1], self._now().steady - SILENT
+        return found.unlisted or any(self._since.get(kid.ino, math.inf) > late for kid in found.unread)
+
     def forget(self, there: Collection[int]) -> None:
         """What is gone. ``there``: inode numbers of what is not."""
         self.broods = _kept(self.broods, there)
         self.counts = _kept(self.counts, there)
         self._tried = _kept(self._tried, there)
         unread = {kid.ino for _, found in self.broods.values() for kid in found.unread}
-        self._turns = _kept(self._turns, unread)
+        self._turns, self._since = _kept(self._turns, unread), _kept(self._since, unread)
 
     def _to_list(self, busiest: Sequence[Directory]) -> list[str]:
         """Paths of those that are listed for what comes and goes: those first that were listed longest ago,
@@ -187,8 +197,10 @@ class Insides:
             return nsmallest(AT_ONCE, may, key=order)
 
         before, found = len(self.read), [(ino, turn(ino)) for ino in inos if ino in self.broods]
+        at = self._now().steady
         for kid in (kid for _, unread in found for kid in unread):
             self._turns[kid.ino] = self._turns.get(kid.ino, 0) + 1
+            self._since.setdefault(kid.ino, at)
 
         def question(mount: FileSystem, of: int, at: Directory) -> Lesson:
             try:

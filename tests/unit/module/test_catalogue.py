@@ -30,7 +30,7 @@ from mds_partitioner.schedule.core.view import UNREAD_MASK, Piece, RankView, Vie
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
 from mds_partitioner.schedule.fragments import flat
-from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, Inside, Insides, several
+from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, SILENT, Inside, Insides, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
 from mds_partitioner.schedule.pieces import Settled
@@ -594,6 +594,36 @@ def test_of_children_that_are_exported_nothing_is_asked() -> None:
     assert [kid.ino for kid in brood_of(insides, cluster, 1.0, moving={201}).unread] == [201]
     assert len(brood_of(insides, cluster, 2.0, moving={100}).unread) == 1, "nor of what is in it"
     assert not brood_of(insides, cluster, 3.0).unread
+
+
+@dataclass
+class Damaged(Counting):
+    """Never answers a question about one of the children."""
+
+    ino: int = 203
+
+    def begin_on_fs(self, fs: Any, question: Any) -> Future[Any]:
+        """Host.begin_on_fs."""
+        at = getattr(question, "keywords", {}).get("at")
+        self.hangs = "_read_children" if at is not None and at.ino == self.ino else ""
+        return super().begin_on_fs(fs, question)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_child_that_does_not_answer_is_not_waited_for_for_ever(fails: bool) -> None:
+    host: Any = Damaged(cluster := with_children(4))
+    steady = 0.0
+    catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING + steady, steady))
+    found = list[tuple[bool, int]]()
+    for steady in (0.0, 5.0, SILENT, SILENT + 10.0):
+        at, wanted = BEGINNING + steady, Wanted(split=frozenset({100} if steady else ()))
+        catalogue.refresh(cluster.state, 9, wanted, NOTHING, at)
+        found.append((100 in catalogue.known.unknown, len(children(catalogue.known))))
+        for future, _, _ in host.late if fails else ():
+            future.set_exception(Unavailable("it is damaged"))
+        host.late.clear()
+    assert found == [(False, 0), (True, 3), (True, 3), (False, 3)]
+    assert catalogue.known.strangers == {100}, "it may have a pin"
 
 
 def test_a_listing_that_comes_late_takes_away_no_child_that_was_read_meanwhile() -> None:

@@ -10,6 +10,7 @@ import pytest
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.state import Limits, Past, State
+from mds_partitioner.schedule.core.toll import Toll
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
 LOOK = 5.0  # s
@@ -157,3 +158,77 @@ def test_the_last_pins_are_not_set_on_some_of_the_parts_that_would_go_along(left
     seen = replace(view((0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3)), pins=LIMITS.pins - left)
     _, decision = Scheduler(State(split=frozenset({HEAD})), seen, LIMITS).decide()
     assert len([move for move in decision.moves if move.keeps]) == kept
+
+
+def eight(passed: float, sent: dict[int, int]) -> View:
+    """Eight are on rank 0, which passes so much on for each of them, and is full as long as it has most of
+    ten others with 60 req/s each. All that was sent has arrived."""
+    others = [Piece(50 + i, f"/other/{i}", sent.get(50 + i, 0), 60.0, 1000.0) for i in range(10)]
+    heads = [Piece(ino, f"/{ino}", sent.get(ino, 0), 10.0, 100.0, pin=0) for ino in range(1, 9)]
+    parts = [
+        Piece(100 * head + rank, f"/{head}/{rank}", rank, 20.0, 200.0, within=head, pin=rank)
+        for head in range(1, 9)
+        for rank in (1, 2, 3)
+    ]
+    pieces = (*others, *heads, *parts)
+    load = [sum(piece.requests for piece in pieces if piece.rank == rank) for rank in range(4)]
+    passed *= sum(head.rank == 0 for head in heads)
+    full = sum(other.rank == 0 for other in others) > 5
+    first = RankView(0, load[0], 20.0 if full else 0.5, full, 1000.0 - passed, forwards=passed)
+    return View(LOOK, (first, *(RankView(r, load[r], 0.5, False, 1000.0) for r in (1, 2, 3))), pieces, full)
+
+
+def looks(number: int, passed: float) -> list[list[int]]:
+    """What goes, look after look."""
+    sent: dict[int, int] = {}
+    state, found = State(split=frozenset(range(1, 9))), list[list[int]]()
+    for look in range(number):
+        seen = replace(eight(passed, sent), now=LOOK * (look + 1))
+        state, decision = Scheduler(state, seen, LIMITS).decide()
+        found.append([move.ino for move in decision.moves])
+        sent |= {move.ino: move.target for move in decision.moves}
+    return found
+
+
+@pytest.mark.parametrize(("passed", "first"), [(10.0, "others"), (70.0, "heads")])
+def test_what_relieves_its_rank_of_more_goes_first(passed: float, first: str) -> None:
+    """One after the other, eight small steps take more than a minute."""
+    found = looks(8, passed)
+    assert all(ino >= 50 for ino in found[0]) is (first == "others")
+    assert {ino for look in found for ino in look if ino < 9} == set(range(1, 9)), "all of them go"
+
+
+@pytest.mark.parametrize(("passed", "at_once"), [(70.0, 8), (4.0, 5), (0.5, 0)])
+def test_as_many_go_at_once_as_so_much_is_passed_on_for(passed: float, at_once: int) -> None:
+    """For each of them, a tenth of the 60 req/s that its parts are asked for."""
+    numbers = [len([ino for ino in look if ino < 9]) for look in looks(8, passed)]
+    assert next((number for number in numbers if number), 0) == at_once
+
+
+@pytest.mark.parametrize(
+    ("inodes", "full", "price", "goals"),
+    [
+        (20_000.0, True, 0.25, [3]),
+        (20_000.0, True, 4.0, []),
+        (20_000.0, False, 0.25, []),
+        (200.0, False, 0.25, [3]),
+    ],
+    ids=["it pays", "it costs more than it brings", "nobody waits", "nobody waits, and it is little"],
+)
+def test_it_stays_where_moving_it_costs_more_than_what_is_passed_on(
+    inodes: float, full: bool, price: float, goals: list[int]
+) -> None:
+    seen = view((1, 1, 1, 2, 2, 3), full=full)
+    ranks = (replace(seen.ranks[0], forwards=70.0), *seen.ranks[1:])
+    pieces = tuple(p._replace(inodes=inodes) if p.ino == HEAD else p for p in seen.pieces)
+    state = State(split=frozenset({HEAD}), toll=Toll(price, 1e9))
+    _, decision = Scheduler(state, replace(seen, ranks=ranks, pieces=pieces), LIMITS).decide()
+    assert [move.target for move in decision.moves if move.ino == HEAD] == goals
+
+
+@pytest.mark.parametrize("pin", [NO_PIN, 0])
+def test_of_one_in_parts_and_another_that_is_a_part_of_it_not_both_go_at_once(pin: int) -> None:
+    seen = eight(70.0, {})
+    pieces = tuple(p._replace(within=1, pin=pin, inodes=500.0) if p.ino == 2 else p for p in seen.pieces)
+    _, decision = Scheduler(State(split=frozenset({1, 2})), replace(seen, pieces=pieces), LIMITS).decide()
+    assert len(decision.moves) == 1

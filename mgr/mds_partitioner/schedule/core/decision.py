@@ -126,9 +126,9 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
 
 def _arranged(look: Look, decision: Decision) -> tuple[State, Decision]:
     """What is in parts goes to one rank, if that is quicker; or what is left of it to the highest, if that
-    takes few pins: what ranks serve is another matter then."""
+    takes few pins, and relieves its rank of more than moves can: what ranks serve is another matter then."""
     state, decision = _gathered(look, decision)
-    return raised(look.then(state), decision, apart.FEW)
+    return raised(look.then(state), decision, first=True)
 
 
 def _gathered(look: Look, decision: Decision) -> tuple[State, Decision]:

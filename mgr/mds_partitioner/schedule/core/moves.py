@@ -56,17 +56,17 @@ def sources(look: Look) -> Collection[int] | None:
 
 def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:
     """Those that bring more than they cost, up to the first that would be one pin too many."""
-    pay = [choice for choice in choices if _pays(look, choice)]
+    pay = [c for c in choices if pays_off(look, c.source, c.gain, look.pieces[c.key].inodes)]
     new = accumulate(look.pieces[choice.key].pin == NO_PIN for choice in pay)
     last = {past.move.ino: past.move for past in look.state.past} if pay else {}
     may = (choice for choice, pins in zip(pay, new) if pins <= look.budgets.pins())
     return tuple(_move(look, choice, last.get(choice.key)) for choice in may)
 
 
-def _pays(look: Look, choice: Choice) -> bool:
-    """Clients of a rank that is not full gain little by its relief."""
-    gain = choice.gain * _urgency(look, choice.source)
-    return look.pays(gain, look.pieces[choice.key].inodes)
+def pays_off(look: Look, rank: int, gain: float, inodes: float) -> bool:
+    """Does it bring more than it costs to relieve a rank of so many req/s, and move the inodes? Clients of
+    one that is not full gain little."""
+    return look.pays(gain * _urgency(look, rank), inodes)
 
 
 def _patient(look: Look, may: Sequence[Candidate]) -> set[int]:

@@ -16,6 +16,7 @@ from ...model import NO_PIN
 from .apart import FEW, quick
 from .budgets import Pace
 from .look import Look
+from .moves import pays_off
 from .reunite import due
 from .sleepers import EMPTY
 from .state import State
@@ -27,34 +28,53 @@ MOSTLY = 0.5  # of that: else the next rank would pass on as much
 MOST = 1.25  # of a rank's share, of what is not to be moved away from there: to pass on costs as much
 
 
-def raised(look: Look, decision: Decision, most_pins: float = math.inf) -> tuple[State, Decision]:
-    """One that goes, while none of its parts moves, nor anything from or to its rank. Its parts on the same
-    rank get pins there first, or they would go along. No advice is given of it.
+def raised(look: Look, decision: Decision, *, first: bool = False) -> tuple[State, Decision]:
+    """Those that go, while none of their parts moves, nor anything else from or to their ranks. Their parts
+    on the same rank get pins there first, or they would go along. No advice is given of it.
 
-    :param most_pins: what needs more of these waits
+    :param first: nothing was moved for its load yet in this look. What needs many pins waits for that, and
+        what is on a rank that may be relieved of more than it passes on
     """
     seen = look.view.measured and not look.view.advised
     if decision.something or not seen or not look.state.split:
         return look.state, decision
-    kids = siblings(look.view.pieces)
-    split = (p for p in look.view.pieces if p.ino in look.state.split)
-    fixed = _fixed(look)
-    goals = {p: goal for p in split if (goal := _goal(look, p, kids.get(p.ino, ()), fixed)) is not None}
-    for found in sorted(goals, key=lambda p: (p.inodes, p.ino)):
+    kids, fixed = siblings(look.view.pieces), _fixed(look)
+    split = (p for p in look.view.pieces if p.ino in look.state.split and _may(look, p, kids.get(p.ino, ())))
+    may = [p for p in split if not (first and _has_too_much(look, p.rank))]
+    moves, told, gone = list[Move](), "", defaultdict[int | None, float](float)
+    for found in sorted(may, key=lambda p: (p.inodes, p.ino)):
+        goal = _goal(look, found, kids.get(found.ino, ()), fixed, gone[found.rank])
+        family = {found.ino, found.within, *(kid.ino for kid in kids.get(found.ino, ()))}
+        if goal is None or any(move.ino in family for move in moves):
+            continue
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
-        if len(along) > most_pins:
+        if first and len(along) > FEW:
             continue
         kept, pace = _kept(look, found, along), _pace(look, found)
         if kept and len(kept) + (found.pin == NO_PIN) > _pins(look, found):
             continue  # some of them alone would be pinned for nothing
         fits = found.inodes <= pace.inodes or pace.idle
-        moves = kept if along else [_upwards(look, found, goals[found])] if fits else []
-        most = max(0, pace.moves)
-        if moves[:most]:
-            told = f"what is left of {found.path} goes to rank {goals[found]}; {decision.why}"
-            state = look.begun(moves[:most]).state
-            return state, replace(decision, moves=tuple(moves[:most]), why=told)
-    return look.state, decision
+        step = (kept if along else [_upwards(look, found, goal)] if fits else [])[: max(0, pace.moves)]
+        if not step:
+            continue
+        told = told or f"what is left of {found.path} goes to rank {goal}; {decision.why}"
+        moves += step
+        fixed[goal] += look.expected.load(found)
+        gone[found.rank] += _above(look, found, kids[found.ino], goal)
+        look = replace(look.begun(step), placed=look.placed + len(step))
+    return look.state, replace(decision, moves=tuple(moves), why=told or decision.why)
+
+
+def _has_too_much(look: Look, rank: int | None) -> bool:
+    """Has a rank more above its share than it passes on? Parts go before what is left, too."""
+    if rank not in look.loads:
+        return False
+    return look.loads[rank] - look.shares[rank] > _forwards(look, rank)
+
+
+def _forwards(look: Look, rank: int) -> float:
+    """req/s that it passes on."""
+    return next((r.forwards for r in look.view.ranks if r.rank == rank), 0.0)
 
 
 def _pace(look: Look, piece: Piece) -> Pace:
@@ -72,24 +92,36 @@ def _pins(look: Look, piece: Piece) -> int:
     return look.budgets.pins() if piece.rank in look.busy else look.budgets.pins_of_the_new()
 
 
-def _goal(look: Look, piece: Piece, kids: Sequence[Piece], fixed: Mapping[int | None, float]) -> int | None:
+def _goal(
+    look: Look, piece: Piece, kids: Sequence[Piece], fixed: Mapping[int | None, float], others: float
+) -> int | None:
     """Where it goes: to the highest rank that is not much slower than others, or to the next, where that one
-    has no room, if most of its parts on higher ranks are not above. None: it stays."""
-    own, load = piece.rank, look.expected.load
-    if own is None or not _may(look, piece, kids):
+    has no room, if most of its parts on higher ranks are not above. None: it stays.
+
+    :param others: what is asked of parts, on higher ranks, of those that leave its rank now: they have a part
+        of what is passed on
+    """
+    own = piece.rank
+    if own is None:
         return None
-    higher = [(kid.rank, load(kid)) for kid in kids if kid.rank is not None and kid.rank > own]
-    everything = sum(asks for _, asks in higher)
-    forwards = next((r.forwards for r in look.view.ranks if r.rank == own), 0.0)
+    everything = _above(look, piece, kids, math.inf)
     least = max(own, _gone_up(look.state, piece.ino))
     for goal in sorted((rank for rank in quick(look) if rank > least), reverse=True):
-        above = sum(asks for rank, asks in higher if rank <= goal)
+        above = _above(look, piece, kids, goal)
+        forwards = _forwards(look, own) * (above / (above + others) if above else 0.0)
         passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
+        passes = passes and pays_off(look, own, min(forwards, above), piece.inodes)
         if goal in look.doubted or not passes or above < MOSTLY * everything:
             return None
         if _fits(look, piece, goal, forwards, fixed.get(goal, 0.0)):
             return goal
     return None
+
+
+def _above(look: Look, piece: Piece, kids: Sequence[Piece], goal: float) -> float:
+    """req/s that its parts are asked for on higher ranks up to that one."""
+    own, load = -1 if piece.rank is None else piece.rank, look.expected.load
+    return sum(load(kid) for kid in kids if kid.rank is not None and own < kid.rank <= goal)
 
 
 def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
