@@ -135,7 +135,7 @@ class Player:
             self.ceph = Ceph(self.cluster, self.script)
             self.ceph.between = self._between
             analyzer = Analyzer(lambda: self.cluster)
-            journal = Journal(self.ceph.store, self.ceph.incarnation(), self._new_id)
+            self.journal = journal = Journal(self.ceph.store, self.ceph.incarnation(), self._new_id)
             self.partitioner = Partitioner(
                 self.ceph,
                 Engine(),
@@ -286,8 +286,8 @@ class Player:
                 fs = self.ceph.fs_by_id(run.plan.fscid)
                 if fs is not None and (run.head.by_operator or run.memory.halted):
                     self._try(lambda fs=fs: self.partitioner.resume(fs))
-            if not self.partitioner.plans.active():
-                return
+            if not (self.partitioner.plans.active() or self.journal.behind()):
+                return  # what the mon has refused it has now
             self._tick()
         for run in self.partitioner.plans.active():
             self.cluster.violations.append(f"plan {run.plan.name} does not end: {run.head}")

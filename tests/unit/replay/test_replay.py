@@ -11,7 +11,7 @@ import pytest
 from replay import __main__ as main
 from replay.__main__ import NAMES, shrink
 from replay.player import Outcome, play
-from replay.script import History, draw
+from replay.script import FAIL, History, draw
 
 from mds_partitioner.act import changes, core, executor
 from mds_partitioner.act.core import StepCore, Transition
@@ -32,6 +32,15 @@ def test_the_same_seed_is_the_same_history() -> None:
     history = draw(7, NAMES)
     assert draw(7, NAMES) == history
     assert play(history) == play(history)
+
+
+@pytest.mark.parametrize(("label", "event"), [("put head done", FAIL), ("put plan", "operator sets")])
+def test_what_comes_right_by_itself_is_no_violation(label: str, event: str) -> None:
+    """The mon refuses the last write of all, and takes it later; an operator sets an option just before it is
+    set, and has it back afterwards."""
+    quiet = History(28, "fanout, forwarding to the authority", 0, 4, (), ())
+    at = dict(play(quiet).where)[label]
+    assert play(quiet.and_then(at, event)).violations == ()
 
 
 @pytest.mark.parametrize(
