@@ -70,6 +70,7 @@ class Player:
         self.scenario: Scenario = SCENARIOS[history.scenario]
         self.cluster: FakeCluster = cluster or build(self.scenario)
         self.script = Script(history)
+        self.cluster.planned = self.script.planned
         self.operator = operator or Operator(self.cluster, history.seed)
         # Of the scheduler's moves some must come too late.
         patience = 2 if self.scenario.scheduled else 30
@@ -345,7 +346,8 @@ class Player:
             value = self.cluster.value(target)
             if value is None or held.raced:
                 continue
-            allowed = {held.initial, *held.wanted}
+            last = held.initial if held.last is None else held.last
+            allowed = {held.initial, *held.wanted} if held.doubtful else {last}
             if value not in allowed:
                 self.cluster.violations.append(
                     f"{target} is {value} after the rollback, not {sorted(allowed)}"

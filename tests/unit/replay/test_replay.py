@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from replay import __main__ as main
 from replay.__main__ import NAMES, shrink
-from replay.player import Outcome, play
+from replay.player import Outcome, Player, play
 from replay.script import FAIL, History, draw
 
 from mds_partitioner.act import changes, core, executor
@@ -41,6 +41,15 @@ def test_what_comes_right_by_itself_is_no_violation(label: str, event: str) -> N
     quiet = History(28, "fanout, forwarding to the authority", 0, 4, (), ())
     at = dict(play(quiet).where)[label]
     assert play(quiet.and_then(at, event)).violations == ()
+
+
+def test_of_what_an_operator_has_set_the_last_must_be_there_at_the_end() -> None:
+    player, target = Player(History(28, "fanout, forwarding to the authority", 0, 4, (), ())), ("pin", 1, 200)
+    for value in ("2", "1"):
+        player.operator._change(target, value)
+    player.cluster.set(target, "2")
+    player._check_restored()
+    assert player.cluster.violations == [f"{target} is 2 after the rollback, not ['1']"]
 
 
 @pytest.mark.parametrize(
