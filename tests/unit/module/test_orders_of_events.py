@@ -95,7 +95,8 @@ class History:
     def _order(self) -> None:
         """As the scheduler does: only what has no pin of an operator's. What was decided may be under way."""
         known = self._plans.of(self._manager.fs)
-        free = [ino for ino in INOS if self._cluster.directories[ino].pin != OPERATORS]
+        at = self._cluster.directories
+        free = [ino for ino in INOS if OPERATORS not in (at[ino].pin, at[ino].rank)]
         if free and not any(run.head.state == STOPPED or run.heading() == ROLLING_BACK for run in known):
             ino = self._dice.choice(free)
             self._taken.discard(ino)
