@@ -32,7 +32,7 @@ from .verify.guards import inactive
 PATIENCE = 60.0  # s that an order to stop waits for who is ending it already
 LATE = 3  # epochs after its time in which it is tried to end it: an engine or an MDS may be away for a moment
 BEGUN_ANEW = "what the last manager had sampled is lost: begun anew by this one at"
-KEPT = "it came to nothing: plans are made from the analysis before it, which ended"
+CAME_TO_NOTHING = "it came to nothing: plans are made from the analysis before it, which ended"
 WENT_ON = "what the last manager sampled after epoch {} is lost: this one went on at"
 
 
@@ -327,7 +327,7 @@ class Analyzer:
         """For the next manager. It is known to this one all the same."""
         found, before = ended(analysis, state), self._last.get(fscid)
         if found is None:
-            kept = "" if before is None else f"{KEPT} {clock.told(before.ended)}"
+            kept = "" if before is None else f"{CAME_TO_NOTHING} {clock.told(before.ended)}"
             analysis.note = "; ".join(filter(None, (analysis.note, kept)))
             return
         self._last[fscid] = found

@@ -92,8 +92,8 @@ class Scheduling:
                 changes = {"mode": mode, "since": since, "fs": fs.name, "paused": False, "until": None}
                 self._ledger.save(fs.fscid, watch, orders, prepared=False, **changes)
                 with self._ledger.unchanged():  # the next look saves it
-                    undone = self._without_undone(fs, watch.kept.turns)
-                    watch.kept, watch.unsaved = replace(watch.kept, turns=undone), True
+                    turns = self._without_undone(fs, watch.kept.turns)
+                    watch.kept, watch.unsaved = replace(watch.kept, turns=turns), True
                 self._begin_anew(watch)
         return self.get(fs)
 
@@ -154,8 +154,8 @@ class Scheduling:
     def _refuse_act(self, fs: FsState) -> None:
         for run in self._plans.of(fs):
             name, state = run.plan.name, run.head.state
-            undone = run.heading() == ROLLING_BACK  # what it sets meanwhile would be taken for an operator's
-            if state in ACTIVE and (undone or not run.plan.scheduled):
+            back = run.heading() == ROLLING_BACK  # what it sets meanwhile would be taken for an operator's
+            if state in ACTIVE and (back or not run.plan.scheduled):
                 raise Busy(f"plan '{name}' of '{fs.name}' is {state}: wait for it or stop it")
         why = automate(self._policy, self._plans.of(fs), self._host.fs_of_mon(fs.fscid) or fs)
         if why:

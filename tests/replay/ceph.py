@@ -125,7 +125,13 @@ class Ceph:
                 known = (record["old"], step.value, str(step.home))
                 if value in known:
                     return True
-        return False
+        kind, _, name = target
+        return kind == "config" and value in self._claimed(str(name))
+
+    def _claimed(self, option: str) -> list[str]:
+        """What durable claims on an option are to put back."""
+        claims = (v for k, v in self.cluster.store.items() if k.startswith(f"option/{option}/"))
+        return [json.loads(claim)["old"] for claim in claims]
 
     def look(self, target: Target) -> str | None:
         """Read a value; what is written next is decided on it."""

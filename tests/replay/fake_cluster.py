@@ -6,7 +6,7 @@ It is only changed through ``Ceph`` (a manager's eyes and hands, in ceph.py) and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Collection, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -83,11 +83,15 @@ class Held:
 
     :ivar initial: before anything happened
     :ivar wanted: every value that an operator set
+    :ivar last: the last one
+    :ivar doubtful: it may pass for a plan's
     :ivar raced: an operator changed it between a manager's look and its write: no file system can tell
     """
 
     initial: str
     wanted: set[str] = field(default_factory=set)
+    last: str | None = None
+    doubtful: bool = False
     raced: bool = False
 
 
@@ -104,6 +108,7 @@ class FakeCluster:
         self.violations: list[str] = []
         self.held: dict[Target, Held] = {}
         self.stopped: set[int] = set()  # file systems whose plan was stopped: no change may begin
+        self.planned: Callable[[Target], Collection[str]] = lambda target: ()  # values that plans have for it
         for target in self.targets():
             self.held[target] = Held(self.value(target) or "")
 

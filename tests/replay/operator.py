@@ -49,8 +49,11 @@ class Operator:
             fs.max_mds = fs.ranks
 
     def _change(self, target: Target, value: str) -> None:
+        held, before = self._cluster.held[target], self._cluster.value(target)
         self._cluster.set(target, value)
-        self._cluster.held[target].wanted.add(value)
+        held.wanted.add(value)
+        if value != before:
+            held.last, held.doubtful = value, value in self._cluster.planned(target)
 
     def _any(self, fs: FileSystem) -> int:
         return self._dice.choice(_users(fs))

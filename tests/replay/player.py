@@ -70,6 +70,7 @@ class Player:
         self.scenario: Scenario = SCENARIOS[history.scenario]
         self.cluster: FakeCluster = cluster or build(self.scenario)
         self.script = Script(history)
+        self.cluster.planned = self.script.planned
         self.operator = operator or Operator(self.cluster, history.seed)
         # Of the scheduler's moves some must come too late.
         patience = 2 if self.scenario.scheduled else 30
@@ -135,7 +136,7 @@ class Player:
             self.ceph = Ceph(self.cluster, self.script)
             self.ceph.between = self._between
             analyzer = Analyzer(lambda: self.cluster)
-            journal = Journal(self.ceph.store, self.ceph.incarnation(), self._new_id)
+            self.journal = journal = Journal(self.ceph.store, self.ceph.incarnation(), self._new_id)
             self.partitioner = Partitioner(
                 self.ceph,
                 Engine(),
@@ -286,8 +287,8 @@ class Player:
                 fs = self.ceph.fs_by_id(run.plan.fscid)
                 if fs is not None and (run.head.by_operator or run.memory.halted):
                     self._try(lambda fs=fs: self.partitioner.resume(fs))
-            if not self.partitioner.plans.active():
-                return
+            if not (self.partitioner.plans.active() or self.journal.behind()):
+                return  # what the mon has refused it has now
             self._tick()
         for run in self.partitioner.plans.active():
             self.cluster.violations.append(f"plan {run.plan.name} does not end: {run.head}")
@@ -345,7 +346,8 @@ class Player:
             value = self.cluster.value(target)
             if value is None or held.raced:
                 continue
-            allowed = {held.initial, *held.wanted}
+            last = held.initial if held.last is None else held.last
+            allowed = {held.initial, *held.wanted} if held.doubtful else {last}
             if value not in allowed:
                 self.cluster.violations.append(
                     f"{target} is {value} after the rollback, not {sorted(allowed)}"

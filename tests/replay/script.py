@@ -126,6 +126,12 @@ class Script:
         self._actions.clear()
         self.waiting.clear()
 
+    def planned(self, target: Target) -> set[str]:
+        """The values that plans have for a target, and on the way back."""
+        steps = ((step, plan.fscid) for plan in self.plans.values() for step in plan.steps)
+        about = (step for step, fscid in steps if _target(step, fscid) == target)
+        return {value for step in about for value in (step.value, str(step.home))}
+
     def records(self, store: Mapping[str, str], target: Target) -> Iterator[tuple[Step, dict[str, Any]]]:
         """The durable records of steps about a target, of whatever manager."""
         for key, value in store.items():

@@ -13,6 +13,7 @@ from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About, Step
 from .core import same
 from .run import (
     ACTIVE,
+    DONE,
     IN_FORCE,
     INTENT,
     READY,
@@ -20,6 +21,7 @@ from .run import (
     STOPPED,
     UNDOING,
     UNDONE,
+    Record,
     Run,
     in_force,
     owned_values,
@@ -226,6 +228,28 @@ def taken_since(run: Run, step: Step, runs: Iterable[Run]) -> bool:
     """Has an operator taken from a later plan of ours what a step of this one has set?"""
     later_ones = (o for o in runs if o.plan.fscid == run.plan.fscid and made_after(o, run))
     return any(step.about in taken_from(other) for other in later_ones)
+
+
+def begun_by_another(run: Run, step: Step, value: str, runs: Iterable[Run]) -> bool:
+    """Is another plan of the scheduler about to set what a step of one is about, or still to put it back?
+    What it has set, and waits for, may be replaced. An operator's plans are not under way beside others.
+
+    :param value: what is there
+    """
+    if not run.plan.scheduled:
+        return False
+    others = (o for o in runs if o is not run and o.plan.scheduled and o.plan.fscid == run.plan.fscid)
+    return any(
+        other.plan.steps[i].about == step.about
+        and (record.state == UNDOING or _about_to_set(other, i, record, value))
+        for other in others
+        if other.head.state != DONE  # of these there may be thousands of records
+        for i, record in tuple(other.records.items())
+    )
+
+
+def _about_to_set(run: Run, i: int, record: Record, value: str) -> bool:
+    return run.head.state in ACTIVE and record.state == INTENT and value != run.plan.steps[i].value
 
 
 def _touched(run: Run) -> float:

@@ -30,7 +30,7 @@ from .changes import (
     Whereabouts,
     bind,
 )
-from .choice import later, replaced_since, taken_since
+from .choice import begun_by_another, later, replaced_since, taken_since
 from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same, shortened
 from .halts import Halts
 from .journal import Journal
@@ -131,6 +131,7 @@ class Executor:
     ) -> None:
         """``held``: why nothing more may be begun."""
         self._steps(run, began, fs, settings, now, begins=held is None)
+        self._journal.keep_made(run)  # this one may be gone when an operator takes it back
         head = after_tick(began, run.plan, run.records, run.memory.troubles, self._later(run, now))
         if held is not None and head.state in ACTIVE:
             self._wait(run, began, held.why, over=True)
@@ -339,7 +340,7 @@ class Executor:
             arrived=there or empty,
             made=i in memory.made,
             held=self._held(run, i, change, value),
-            barred=self._barred(run, i, change, value),
+            barred=self._barred(run, i, change, value) or self._begun_by_another(run, i, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
             waited=waited,
             overtaken=under_way and not as_set and replaced_since(run, step, self._runs()),
@@ -374,6 +375,12 @@ class Executor:
         if not isinstance(change, AutomateChange) or not _to_be_set(run, i, value):
             return ""
         return _unmasked(run, change)
+
+    def _begun_by_another(self, run: Run, i: int, value: str) -> str:
+        """Until it is begun: the value that is there would be neither what it is to go back to, nor stay."""
+        if i in run.records or not begun_by_another(run, run.plan.steps[i], value, self._runs()):
+            return ""
+        return "another plan of the scheduler is still about to set it, or to put it back"
 
     def _held(self, run: Run, i: int, change: Change, value: str) -> str:
         """An operator may have set it since the plan was made, or where the MDSs do not show it yet; also

@@ -8,9 +8,9 @@ plan/ID/body/NNNN     the plan itself, immutable, in parts (the mon takes 64 KiB
 plan/ID/done/NNNN     records that it began with, as it was merged from other plans; immutable, in parts
 plan/ID/head/M        the state, small and rewritten
 plan/ID/step/NNNNNN/M one record a step, written before the change and when the change has ended
-plan/ID/made/NNNN/M   numbers of the steps under way whose change was confirmed, written at a pause or a stop:
-                      what is there in place of it later, an operator has set. NNNN: of each few thousand
-                      steps one key. Of all M; versions before 0.9.2 do not read it
+plan/ID/made/NNNN/M   numbers of the steps under way whose change was confirmed, written when a tick ends, and
+                      at a pause or a stop: what is there in place of it later, an operator has set. NNNN: of
+                      each few thousand steps one key. Of all M; versions before 0.9.2 do not read it
 
 An ID is used once, so nothing that an interrupted creation or removal left behind is ever read as a part
 of another plan. M is the manager's incarnation, and only the highest is read: what a manager writes that has
@@ -253,7 +253,7 @@ class Journal:
         first.passed.extend(key for key in self._heads.pop(run.id, ()) if key < mine)
 
     def keep_made(self, run: Run) -> None:
-        """What was confirmed since a pause or a stop was written, if anything; as ``replace_head`` writes."""
+        """What was confirmed since this was written last, if anything; as ``replace_head`` writes."""
         first = self._first_of(run.plan.fscid)
         with run.memory.writing:
             new = _made(run) - run.memory.told

@@ -219,7 +219,8 @@ class Plans:
         run = next((run for run in self.known() if run.plan.name == name), None)
         if run is None:  # of which file system it is nobody knows
             unreadable = name in (bad.name for bad in self.unreadable)
-            return "; choose another name" + (": it cannot be read, see 'ceph health detail'" * unreadable)
+            why = ": it cannot be read, see 'ceph health detail'" if unreadable else ""
+            return f"; choose another name{why}"
         fs = self._host.fs_by_id(run.plan.fscid)
         if run.plan.fscid == made.fscid:
             return f"; choose another name, or remove it ('{rm} {made.fs}')"

@@ -18,7 +18,7 @@ from fake_cluster import SETTINGS, FakeCluster
 from test_archive import found, shelf
 
 from mds_partitioner import clock
-from mds_partitioner.analyzer import BEGUN_ANEW, KEPT, LATE, Analyzer
+from mds_partitioner.analyzer import BEGUN_ANEW, CAME_TO_NOTHING, LATE, Analyzer
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import BadInput, Busy, CephError, NotFound, PartitionerError, Unavailable
@@ -372,7 +372,7 @@ def test_an_analysis_that_fails_leaves_the_one_before_to_be_planned_from_by_this
         analyzer.shutdown()
     assert (first.state, second.state) == (FINISHED, FAILED)
     assert analyzer.get(cluster.state) is second
-    assert second.note == f"{KEPT} {clock.told(first.ended or 0.0)}"
+    assert second.note == f"{CAME_TO_NOTHING} {clock.told(first.ended or 0.0)}"
     kept, after = analyzer.found(cluster.state), manager(cluster).found(cluster.state)
     assert (kept.ended, kept.judgement) == (first.ended, first.judgement)
     assert after.ended == pytest.approx(kept.ended, abs=1.0)

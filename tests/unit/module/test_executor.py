@@ -811,6 +811,29 @@ def test_what_the_manager_before_has_set_is_not_set_again_when_an_operator_takes
     assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_what_an_operator_takes_back_while_no_manager_is_there_is_not_set_again(stopped: bool) -> None:
+    """``stopped``: by him, before the next manager looks at it."""
+    cluster = FakeCluster(lag=10_000)
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1, 101: 2})
+    cluster.refused.add(cluster.directories[101].path)
+    manager.tick(run)
+    assert (run.records[0].state, cluster.directories[100].pin) == (INTENT, 1)
+    cluster.directories[100].pin = -1
+    cluster.refused.clear()
+    cluster.lag = 1
+    manager = Manager(cluster)
+    (run,) = manager.runs
+    if stopped:
+        held(cluster, manager, run, "stop")
+        run = goes_on(cluster, 1)
+    else:
+        until(manager, run, DONE)
+    assert [run.records[i].state for i in (0, 1)] == [SKIPPED, APPLIED], "what was not set is set"
+    assert (cluster.directories[100].pin, cluster.directories[101].pin) == (-1, 2)
+
+
 @pytest.mark.parametrize("refused", [False, True])
 def test_what_is_set_while_a_guards_pause_stands_is_known_after_a_fail_over_too(refused: bool) -> None:
     """What holds it lets go on what was begun, and then no more, in the same words; ``refused``: the mon does
@@ -823,9 +846,10 @@ def test_what_is_set_while_a_guards_pause_stands_is_known_after_a_fail_over_too(
     cluster.why, cluster.busy = "it has MDSs for 3 of 4 ranks", True
     manager.tick(run)
     cluster.refused.clear()
+    cluster.store.fail = refused
     manager.tick(run)
     assert (run.head.state, cluster.directories[100].pin) == (PAUSED, 1)
-    cluster.busy, cluster.store.fail = False, refused
+    cluster.busy = False
     for _ in range(3):
         manager.tick(run)
     if refused:
@@ -863,23 +887,22 @@ def test_what_was_set_when_a_pause_was_written_already_is_known_after_a_fail_ove
     assert (run.records[0].state, cluster.directories[100].pin) == (SKIPPED, -1)
 
 
-def test_each_pause_writes_what_is_new_alone() -> None:
+def test_what_is_confirmed_is_written_once() -> None:
+    """By the tick that set it: neither a pause nor a stop has more to tell, nor has a later tick."""
     cluster = FakeCluster(lag=10_000)
     manager = Manager(cluster)
-    run = started(cluster, manager, {100: 1, 101: 2})
-
-    def told(state: str) -> int:
-        before = cluster.events.count("put made")
-        manager.journal.interrupt(run, state=state, by_operator=True)
-        return cluster.events.count("put made") - before
-
-    assert told(PAUSED) == 0
+    run = started(cluster, manager, {100: 1, 101: 2, 102: 3})
+    assert SETTINGS.max_moves == 2
+    for _ in range(3):
+        manager.tick(run)
+    assert cluster.events.count("put made") == 1
+    manager.journal.interrupt(run, state=PAUSED, by_operator=True)
     manager.journal.head(run, state=RUNNING, by_operator=False)
     manager.tick(run)
-    assert told(PAUSED) == 1
-    manager.journal.head(run, state=RUNNING, by_operator=False)
-    manager.tick(run)
-    assert told(STOPPED) == 0
+    manager.journal.interrupt(run, state=STOPPED, by_operator=True)
+    assert cluster.events.count("put made") == 1
+    (run,) = Manager(cluster).runs
+    assert run.memory.made == {0, 1}
 
 
 def test_a_plan_whose_pause_is_over_tells_what_it_waits_for() -> None:

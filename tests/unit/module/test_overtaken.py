@@ -7,12 +7,13 @@ import re
 from dataclasses import replace
 
 import pytest
-from fake_cluster import plan
+from fake_cluster import SETTINGS, plan
 from scheduled import Cluster, Manager
 
 from mds_partitioner.act.choice import later_than_all
 from mds_partitioner.act.run import (
     DONE,
+    INTENT,
     KEPT,
     ROLLED_BACK,
     RUNNING,
@@ -356,3 +357,40 @@ def test_what_is_begun_later_leaves_what_an_operator_took_from_a_newer_one_meanw
     assert {record.state for i, record in older.records.items() if older.plan.steps[i].ino == 100} == {
         SKIPPED
     }
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_another_one_of_the_schedulers_has_not_done_with_is_not_begun(
+    manager: Manager, late: bool
+) -> None:
+    """``late``: it is put back as it came too late; else an MDS has refused it so far. What is there then is
+    neither what was there without the scheduler, nor does it stay: a rollback would leave a pin."""
+    cluster, plans = manager.cluster, manager.partitioner.plans
+    manager.unwanted = lambda fscid: ""
+    directory, cluster.lag, cluster.files[100] = cluster.directories[100], 1000, 1
+
+    def ordered(rank: int) -> Run:
+        made = replace(plan(cluster, {100: rank}), scheduled=True, created=cluster.wall)
+        plans.admit(run := plans.propose(manager.fs, made))
+        return run
+
+    first = ordered(2)
+    if not late:
+        cluster.refused.add(directory.path)
+    manager.run(SETTINGS.arrival_timeout + 5 if late else 3)
+    assert (first.records[0].state, directory.pin) == ((UNDOING, 0) if late else (INTENT, -1))
+    second = ordered(3)
+    manager.run(3)
+    told = "another plan of the scheduler is still about to set it, or to put it back"
+    assert (second.records[0].state, second.records[0].why) == (SKIPPED, told)
+    cluster.refused.clear()
+    cluster.lag = 1
+    manager.run(30)
+    assert (first.head.state, directory.pin) == (DONE, -1 if late else 2)
+    third = ordered(3)
+    manager.run(30)
+    assert (third.head.state, directory.pin) == (DONE, 3)
+    undone(manager, third.plan.name)
+    if not late:
+        undone(manager, first.plan.name)
+    assert directory.pin == -1

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from replay import __main__ as main
 from replay.__main__ import NAMES, shrink
-from replay.player import Outcome, play
-from replay.script import History, draw
+from replay.player import Outcome, Player, play
+from replay.script import FAIL, History, draw
 
 from mds_partitioner.act import changes, core, executor
 from mds_partitioner.act.core import StepCore, Transition
@@ -32,6 +32,24 @@ def test_the_same_seed_is_the_same_history() -> None:
     history = draw(7, NAMES)
     assert draw(7, NAMES) == history
     assert play(history) == play(history)
+
+
+@pytest.mark.parametrize(("label", "event"), [("put head done", FAIL), ("put plan", "operator sets")])
+def test_what_comes_right_by_itself_is_no_violation(label: str, event: str) -> None:
+    """The mon refuses the last write of all, and takes it later; an operator sets an option just before it is
+    set, and has it back afterwards."""
+    quiet = History(28, "fanout, forwarding to the authority", 0, 4, (), ())
+    at = dict(play(quiet).where)[label]
+    assert play(quiet.and_then(at, event)).violations == ()
+
+
+def test_of_what_an_operator_has_set_the_last_must_be_there_at_the_end() -> None:
+    player, target = Player(History(28, "fanout, forwarding to the authority", 0, 4, (), ())), ("pin", 1, 200)
+    for value in ("2", "1"):
+        player.operator._change(target, value)
+    player.cluster.set(target, "2")
+    player._check_restored()
+    assert player.cluster.violations == [f"{target} is 2 after the rollback, not ['1']"]
 
 
 @pytest.mark.parametrize(
