@@ -18,7 +18,7 @@ from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, KEPT, Limits, Past, State, parted
 from .together import seen
 from .toll import Toll, usual
-from .turns import Served, shared_out, stays
+from .turns import Served, Stay, Told, lasting, remembered, shared_out, stays
 from .view import Piece, RankView, View
 
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
@@ -33,7 +33,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        return replace(state, at=view.now, rates=there, before={}, crowded={}, waited=view.now)
+        return replace(state, at=view.now, rates=there, before=(), crowded={}, waited=view.now)
     awaited = {past.move.ino for past in state.past if past.under_way or past.settled < 0.0}
     where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
@@ -94,7 +94,7 @@ class _Lesson:
             asleep=self.sleep[0],
             wakes=self.wakes,
             stay={parent: part for parent, part in self.stay.items() if parent in state.split},
-            before=self._before(),
+            before=self._before,
             quiet=quiet(
                 state.quiet, state.split, view.pieces, self.demand, self.past, self.share, self.peak, self.dt
             ),
@@ -137,15 +137,16 @@ class _Lesson:
         return [p for p in parts if self._anew(p.ino)]
 
     @cached_property
-    def stay(self) -> dict[int, float]:
+    def stay(self) -> dict[int, Stay]:
         """How much of what was taken out of a directory stays on the same of its parts."""
         known = [p for p in self.told if p.rank not in self.stale]
-        return stays(known, self.state.before, self.state.stay)
+        return stays(known, self.state.before, self.state.stay, self.view.now)
 
     @cached_property
     def shared(self) -> dict[int, float]:
         """req/s of each piece, by what its siblings have, too."""
-        return shared_out(self.view.pieces, self.stay)
+        lasts = lasting(self.view.pieces, self._before, self.view.now)
+        return shared_out(self.view.pieces, self.stay, lasts)
 
     @cached_property
     def _parted(self) -> set[int]:
@@ -253,9 +254,13 @@ class _Lesson:
         """Has its rank told its popularity in this look?"""
         return self.view.told is None or ino in self.view.told
 
-    def _before(self) -> dict[int, Served]:
-        new = {p.ino: Served(p.rank, p.requests) for p in self.told if p.rank is not None}
-        return {ino: known for ino, known in {**self.state.before, **new}.items() if ino in self.demand}
+    @cached_property
+    def _before(self) -> tuple[Told, ...]:
+        known, now = self.state.before, self.view.now
+        new = {p.ino: Served(p.rank, p.requests, now) for p in self.told if p.rank is not None}
+        both = {**known[-1].served, **new} if known else new
+        pieces = {p.ino for p in self.view.pieces}
+        return remembered(known, Told(now, {ino: served for ino, served in both.items() if ino in pieces}))
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:

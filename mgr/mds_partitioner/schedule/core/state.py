@@ -15,7 +15,7 @@ from .links import Links
 from .sleepers import Wake
 from .together import Whole
 from .toll import Toll
-from .turns import Served
+from .turns import Stay, Told
 from .view import Move
 
 FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
@@ -147,7 +147,7 @@ class State:
     :ivar demand: by inode number
     :ivar rest: by rank: req/s that are no piece's
     :ivar told: by inode number, when its rank told its popularity last, steady clock, s
-    :ivar before: by inode number, what parts had when their ranks told it last
+    :ivar before: what parts had when their ranks had told it, in looks of late
     :ivar stay: how much of what was taken out of a directory stays on the same of its parts, by its inode
         number (turns.py)
     :ivar scale: by rank: what it serves now of what its pieces are expected to ask for
@@ -189,8 +189,8 @@ class State:
     pace: float = FIRST
     demand: Mapping[int, Demand] = field(default_factory=dict)
     told: Mapping[int, float] = field(default_factory=dict)
-    before: Mapping[int, Served] = field(default_factory=dict)
-    stay: Mapping[int, float] = field(default_factory=dict)
+    before: tuple[Told, ...] = ()
+    stay: Mapping[int, Stay] = field(default_factory=dict)
     rest: Mapping[int, float] = field(default_factory=dict)
     scale: Mapping[int, float] = field(default_factory=dict)
     stale: frozenset[int] = frozenset()

@@ -16,36 +16,77 @@ from typing import NamedTuple
 from ...judge.insides import in_common
 from .view import Piece
 
-UNKNOWN = 0.5  # of a sibling's load is its own, while no two looks could be compared
-NEW = 0.3  # of what is known is of the last look
+MOST = 20  # looks that what is known is of, at most
+NEW = 0.3  # of what is known is of the last look, until one could be compared with what was long enough ago
 SOME = 3  # siblings, at least: two may well differ
+AHEAD = 15.0  # s: what is elsewhere again by then is not worth a move
+LASTS = 30.0  # s
 ALIKE = 0.99  # in common by chance: so alike are they that nothing can be told, nor matters
 
 
 class Served(NamedTuple):
-    """What a piece had when its rank told that: req/s, and which one that was."""
+    """What a piece had when its rank told that: req/s; which one that was; and when, steady clock, s."""
 
     rank: int
     requests: float
+    at: float
+
+
+class Stay(NamedTuple):
+    """How much of the load of siblings stays on the same ones.
+
+    :ivar part: of it, 0 to 1
+    :ivar looks: that this is the mean of; 0: none could be compared with what was long enough ago
+    """
+
+    part: float
+    looks: int = 0
+
+    def seen(self, part: float, full: bool) -> Stay:
+        """After one more look. full: it is compared with what was long enough ago."""
+        if not full:
+            return self if self.looks else Stay(self.part + NEW * (part - self.part))
+        looks = min(MOST, self.looks + 1)
+        return Stay(self.part + (part - self.part) / looks, looks)
+
+
+UNKNOWN = Stay(0.5)  # while no two looks could be compared
+
+
+class Told(NamedTuple):
+    """What parts had when their ranks had told it last. at: steady clock, s; served: by inode number."""
+
+    at: float
+    served: Mapping[int, Served]
 
 
 def stays(
-    pieces: Sequence[Piece], before: Mapping[int, Served], known: Mapping[int, float]
-) -> dict[int, float]:
-    """The part of the load of siblings that stays on the same ones, 0 to 1, by what they were taken out of.
+    pieces: Sequence[Piece], before: Sequence[Told], known: Mapping[int, Stay], now: float
+) -> dict[int, Stay]:
+    """How much of the load of siblings stays on the same ones, by what they were taken out of.
 
     :param pieces: of whose ranks something new is known
-    :param before: by inode number; what has moved since says nothing
+    :param before: what parts had in looks before, the oldest first; what has moved since says nothing
     :param known: as it was found then
+    :param now: steady clock, s
     """
-    found = dict(known)
+    then = next((told for told in reversed(before) if now - told.at >= AHEAD), before[0] if before else None)
+    if then is None:
+        return dict(known)
+    found, full = dict(known), now - then.at >= AHEAD
     for parent, kids in siblings(pieces).items():
-        seen = [p for p in kids if p.ino in before and before[p.ino].rank == p.rank]
-        then, now = {p.ino: before[p.ino].requests for p in seen}, {p.ino: p.requests for p in seen}
-        same = _stayed(then, now) if len(seen) >= SOME else None
+        seen = [p for p in kids if p.ino in then.served and then.served[p.ino].rank == p.rank]
+        had = {p.ino: then.served[p.ino].requests for p in seen}
+        same = _stayed(had, {p.ino: p.requests for p in seen}) if len(seen) >= SOME else None
         if same is not None:
-            found[parent] = known[parent] + NEW * (same - known[parent]) if parent in known else same
+            found[parent] = known[parent].seen(same, full) if parent in known else Stay(same, int(full))
     return found
+
+
+def remembered(known: Sequence[Told], new: Told) -> tuple[Told, ...]:
+    """With what is new, and without what no later look will ask for."""
+    old = [t for t in known if new.at - t.at >= LASTS]
+    return (*old[-1:], *known[len(old) :], new)
 
 
 def _stayed(then: Mapping[int, float], now: Mapping[int, float]) -> float | None:
@@ -68,12 +109,35 @@ def by_chance(then: Sequence[float], now: Sequence[float]) -> float:
     return sum(below[n] + part * (len(now) - n) for part, n in smaller) / len(now)
 
 
-def shared_out(pieces: Sequence[Piece], stay: Mapping[int, float]) -> dict[int, float]:
-    """req/s by inode number: of siblings, what is not their own is all of theirs alike."""
+def lasting(pieces: Sequence[Piece], before: Sequence[Told], now: float) -> dict[int, float]:
+    """req/s that each has had all the time, by inode number, of what was told twice so long apart.
+
+    :param before: what parts had in looks before, the oldest first
+    :param now: steady clock, s
+    """
+    if not before or now - before[0].at < LASTS:
+        return {}
+    old, new = before[0].served, before[-1].served
+    parts = (p for p in pieces if p.ino in old and new[p.ino].at - old[p.ino].at >= LASTS)
+    return {p.ino: min(p.requests, *(t.served[p.ino].requests for t in before)) for p in parts}
+
+
+def shared_out(
+    pieces: Sequence[Piece], stay: Mapping[int, Stay], lasts: Mapping[int, float]
+) -> dict[int, float]:
+    """req/s by inode number: of siblings, what is not their own is all of theirs alike.
+
+    :param stay: how much of it is, by what they were taken out of
+    :param lasts: req/s that is, at least, by inode number
+    """
     rates = {piece.ino: piece.requests for piece in pieces}
     for parent, kids in siblings(pieces).items():
-        own, mean = stay.get(parent, UNKNOWN), sum(p.requests for p in kids) / len(kids)
-        rates |= {p.ino: own * p.requests + (1.0 - own) * mean for p in kids if len(kids) >= SOME}
+        if len(kids) < SOME:
+            continue
+        part = stay.get(parent, UNKNOWN).part
+        own = {p.ino: max(part * p.requests, lasts.get(p.ino, 0.0)) for p in kids}
+        mean = sum(p.requests - own[p.ino] for p in kids) / len(kids)
+        rates |= {ino: rate + mean for ino, rate in own.items()}
     return rates
 
 
