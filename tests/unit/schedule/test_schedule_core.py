@@ -445,6 +445,25 @@ def test_a_full_rank_is_relieved_for_long_having_more_though_the_whole_is_even_e
     assert sources == [set(), set(), {0} if gives else set()]
 
 
+def test_two_full_ranks_that_have_most_by_turns_are_relieved_as_one_is() -> None:
+    """What a full rank serves is uneven by a little, so which of them has most is drawn anew in each look."""
+    state, sources = State(), set[int]()
+    for look in range(2 * HELD):
+        rates = [1000.0, 995.0, *[780.0] * 4]
+        rates = [rates[1 - r] if r < 2 and look % 2 else rates[r] for r in range(6)]
+        ranks = tuple(
+            RankView(r, rate, 30.0 if r < 2 else 1.0, r < 2, 1000.0, 30.0) for r, rate in enumerate(rates)
+        )
+        pieces = tuple(
+            Piece(50 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 20.0, 100.0)
+            for r in ranks
+            for k in range(20)
+        )
+        state, decision = Scheduler(state, View(LOOK * look, ranks, pieces), Limits()).decide()
+        sources |= {move.source for move in decision.moves}
+    assert sources == {0, 1}
+
+
 def test_ranks_that_are_full_by_turns_are_left_alone() -> None:
     """As a scan makes them: what is moved for a look's sake is cold when it comes."""
     state = State()

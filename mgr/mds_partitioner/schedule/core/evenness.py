@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ...engine.inside import LEAST_RATE
@@ -40,7 +41,7 @@ def uneven(look: Look) -> tuple[State, str]:
     # Of what is uneven before a load begins nothing follows for what it will be.
     held = 1 if times > BEGINS else state.held + one
     urgent = far and full and lowest < URGENT * relative[top] and ENDS <= times <= BEGINS
-    hot = (top, state.hot[1] + one if state.hot[0] == top else 1) if far and top in look.full else NOBODY
+    hot = _hot(look, relative, top, one) if far and top in look.full else NOBODY
     lasts = (view.harmful and held >= HELD) or (look.idle and full and times <= BEGINS) or hot[1] >= HELD
     state = replace(state, held=held, hot=hot, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
@@ -53,6 +54,17 @@ def uneven(look: Look) -> tuple[State, str]:
     if not (acting or full or view.harmful):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"
     return replace(state, acting=acting), told
+
+
+def _hot(look: Look, relative: Mapping[int, float], top: int, one: int) -> tuple[int, int]:
+    """Which full rank has had too much for how many looks. Of several each may have most in one of them.
+
+    :param one: look more
+    """
+    before, looks = look.state.hot
+    if before in look.full and relative.get(before, 0.0) > 1.0 + look.band:
+        return before, looks + one
+    return top, 1
 
 
 def _rising(look: Look, rank: int, one: int) -> Rising:
