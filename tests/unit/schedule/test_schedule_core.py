@@ -743,6 +743,18 @@ def test_nothing_makes_way_for_what_is_only_passing() -> None:
     assert {move.ino for move in until_split(cluster)} == {1}
 
 
+@pytest.mark.parametrize("load", [8.0, 40.0])
+def test_nothing_makes_way_for_what_is_taken_apart_where_it_is(load: float) -> None:
+    """Its parts go, and are enough: the others need not, though it leaves no room for them as a whole."""
+    cluster = Cluster({1: 2000.0} | dict.fromkeys(range(2, 12), load), parts={1: 40})
+    assert until_split(cluster) == []
+
+
+def test_what_is_taken_apart_where_it_is_does_not_keep_others_from_leaving_for_themselves() -> None:
+    cluster = Cluster({1: 1200.0} | dict.fromkeys(range(2, 12), 90.0), parts={1: 40})
+    assert 0 < len(until_split(cluster)) < 6
+
+
 def test_more_than_may_be_under_way_at_once_is_taken_apart_by_turns() -> None:
     cluster = Cluster({1: 1500.0, 2: 1400.0}, parts={1: MANY, 2: MANY}, inodes=15_000.0)
     cluster.go(2)

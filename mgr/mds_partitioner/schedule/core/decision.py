@@ -189,12 +189,12 @@ def _act(look: Look) -> tuple[State, Decision]:
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
     lifted = apart.lifted(look, higher, budget)
-    if lifted:
+    if lifted or split:
         # What goes besides is chosen as if all this were in its parts already.
         look = look.then(replace(look.state, apart=look.state.apart | {m.ino for m in lifted}))
         left = inodes - sum(m.inodes for m in lifted)
-        rest = Budget(budget.moves - len(lifted), left, idle=False)
-        found, stuck = chosen(look, candidates(look), rest, sources(look))
+        rest = replace(budget, moves=budget.moves - len(lifted), inodes=left, idle=budget.idle and not lifted)
+        found, stuck = chosen(look, candidates(look), rest, sources(look), split)
     moves = paying(look, found)
     spread = () if moves or wanted else scattered(look, [rank for rank in stuck if rank in look.busy])
     if stuck and not (moves or wanted or spread):
