@@ -482,6 +482,52 @@ def test_ranks_that_are_full_by_turns_are_left_alone() -> None:
         assert not decision.something
 
 
+def walks(cluster: Cluster, looks: int) -> Callable[[int], None]:
+    """A backup that fills a rank with one directory after the other, each for so many looks."""
+
+    def each(look: int) -> None:
+        on = 1 + look // looks % len(cluster.rates)
+        cluster.rates = {piece: 900.0 if piece == on else 12.0 for piece in cluster.rates}
+
+    return each
+
+
+@pytest.mark.parametrize("looks", [1, 2, 3, 5])
+def test_a_load_that_goes_from_rank_to_rank_by_itself_is_run_after_once(looks: int) -> None:
+    cluster = Cluster(dict.fromkeys(range(1, 41), 12.0), inodes=1500.0)
+    cluster.at = {piece: piece % 4 for piece in cluster.rates}
+    cluster.go(80, walks(cluster, looks))
+    assert len(cluster.history) < 12
+    assert cluster.look().why.startswith("what fills rank") or not cluster.state.acting
+
+
+def test_a_load_that_went_from_rank_to_rank_and_stays_is_relieved_again() -> None:
+    cluster = Cluster(dict.fromkeys(range(1, 41), 12.0), inodes=1500.0)
+    cluster.at = {piece: piece % 4 for piece in cluster.rates}
+    cluster.go(40, walks(cluster, 3))
+    cluster.rates = {piece: 900.0 if piece == 7 else 60.0 for piece in cluster.rates}
+    cluster.go(20)
+    assert cluster.fullest() <= 1.15
+
+
+@pytest.mark.parametrize(("then", "acts"), [(950.0, True), (650.0, False)])
+def test_a_rank_whose_load_has_come_from_another_or_begins_to_go_there_is_looked_at_once_more(
+    then: float, acts: bool
+) -> None:
+    state, found = State(), list[bool]()
+    for look, (first, second) in enumerate([(450.0, 550.0), (950.0, 50.0), (then, 1000.0 - then)]):
+        rates = (first, second, 400.0, 400.0)
+        ranks = tuple(RankView(r, rate, 9.0, rate > 600.0, CAPACITY) for r, rate in enumerate(rates))
+        pieces = tuple(
+            Piece(50 * r + k, f"/{r}/{k}", r, rate / 20.0, 100.0)
+            for r, rate in enumerate(rates)
+            for k in range(1, 21)
+        )
+        state, decision = Scheduler(state, View(LOOK * look, ranks, pieces), Limits()).decide()
+        found.append(decision.something)
+    assert found == [False, False, acts]
+
+
 def two_ranks(first: RankView, second: RankView) -> View:
     """All that is on them stays there."""
     pieces = (Piece(r.rank + 1, f"/{r.rank}", r.rank, r.requests, 10.0, held="x") for r in (first, second))

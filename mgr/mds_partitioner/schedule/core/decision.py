@@ -229,6 +229,9 @@ def _said(
         return look.budgets.spent()
     if not look.pieces:
         return "no directory is known that could be moved"
+    roams = look.state.roams
+    if look.lasts < look.limits.horizon:
+        return f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
     if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
         why = "what hard links may be made in is not divided, nor parted from what they may lead to"
         return f"rank {stuck[0]} has too much: {why}"
