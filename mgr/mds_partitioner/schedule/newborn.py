@@ -24,10 +24,14 @@ SOON = 60.0  # s: what is gone by then was removed soon; it is seen when all are
 
 @dataclass(frozen=True)
 class _Born:
-    """One that was made. found: when; gone: when it was there no more, -1 for not yet; Unix, s"""
+    """One that was made. Unix, s.
+
+    :ivar found: when; last: when it was there last; gone: when it was there no more, -1 for not yet
+    """
 
     parent: str
     found: float
+    last: float
     gone: float = -1.0
 
     @property
@@ -35,9 +39,16 @@ class _Born:
         """It was removed so soon that it would have been pinned for nothing."""
         return 0.0 <= self.gone <= self.found + SOON
 
+    @property
+    def left(self) -> bool:
+        """It was removed, and had been there for long enough to be pinned, also where others pass."""
+        return self.gone >= 0.0 and (not self.passed or self.last >= self.found + YOUNG)
+
     def seen(self, there: bool, now: float) -> _Born:
         """Whether it is there."""
-        return self if there or self.gone >= 0.0 else replace(self, gone=now)
+        if self.gone >= 0.0:
+            return self
+        return replace(self, last=now) if there else replace(self, gone=now)
 
 
 class Newborn:
@@ -98,16 +109,16 @@ class Newborn:
         def learn() -> None:
             self._unknown.pop(of.ino, None)
             if made:
-                self._born[of.ino] = _Born(_parent(of), now)
+                self._born[of.ino] = _Born(_parent(of), now, now)
 
         return learn
 
     def fresh(self, now: float) -> frozenset[int]:
         """Inode numbers of those that were made lately; where others like them are removed soon, of those
-        that have outlived that; where others are removed later, of none. now: Unix, s"""
+        that have outlived that; where such are removed as well, of none. now: Unix, s"""
         passed = [b for b in self._born.values() if b.passed]
         passing = _most(passed, Counter(b.parent for b in self._born.values() if not b.passed))
-        leaving = _most([b for b in self._born.values() if b.gone >= 0.0 and not b.passed], self._stay)
+        leaving = _most([b for b in self._born.values() if b.left], self._stay)
         return frozenset(
             ino
             for ino, b in self._born.items()

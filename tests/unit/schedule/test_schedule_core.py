@@ -445,6 +445,25 @@ def test_a_full_rank_is_relieved_for_long_having_more_though_the_whole_is_even_e
     assert sources == [set(), set(), {0} if gives else set()]
 
 
+def test_two_full_ranks_that_have_most_by_turns_are_relieved_as_one_is() -> None:
+    """What a full rank serves is uneven by a little, so which of them has most is drawn anew in each look."""
+    state, sources = State(), set[int]()
+    for look in range(2 * HELD):
+        rates = [1000.0, 995.0, *[780.0] * 4]
+        rates = [rates[1 - r] if r < 2 and look % 2 else rates[r] for r in range(6)]
+        ranks = tuple(
+            RankView(r, rate, 30.0 if r < 2 else 1.0, r < 2, 1000.0, 30.0) for r, rate in enumerate(rates)
+        )
+        pieces = tuple(
+            Piece(50 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 20.0, 100.0)
+            for r in ranks
+            for k in range(20)
+        )
+        state, decision = Scheduler(state, View(LOOK * look, ranks, pieces), Limits()).decide()
+        sources |= {move.source for move in decision.moves}
+    assert sources == {0, 1}
+
+
 def test_ranks_that_are_full_by_turns_are_left_alone() -> None:
     """As a scan makes them: what is moved for a look's sake is cold when it comes."""
     state = State()
@@ -461,6 +480,52 @@ def test_ranks_that_are_full_by_turns_are_left_alone() -> None:
         )
         state, decision = Scheduler(state, View(LOOK * look, ranks, pieces), Limits()).decide()
         assert not decision.something
+
+
+def walks(cluster: Cluster, looks: int) -> Callable[[int], None]:
+    """A backup that fills a rank with one directory after the other, each for so many looks."""
+
+    def each(look: int) -> None:
+        on = 1 + look // looks % len(cluster.rates)
+        cluster.rates = {piece: 900.0 if piece == on else 12.0 for piece in cluster.rates}
+
+    return each
+
+
+@pytest.mark.parametrize("looks", [1, 2, 3, 5])
+def test_a_load_that_goes_from_rank_to_rank_by_itself_is_run_after_once(looks: int) -> None:
+    cluster = Cluster(dict.fromkeys(range(1, 41), 12.0), inodes=1500.0)
+    cluster.at = {piece: piece % 4 for piece in cluster.rates}
+    cluster.go(80, walks(cluster, looks))
+    assert len(cluster.history) < 12
+    assert cluster.look().why.startswith("what fills rank") or not cluster.state.acting
+
+
+def test_a_load_that_went_from_rank_to_rank_and_stays_is_relieved_again() -> None:
+    cluster = Cluster(dict.fromkeys(range(1, 41), 12.0), inodes=1500.0)
+    cluster.at = {piece: piece % 4 for piece in cluster.rates}
+    cluster.go(40, walks(cluster, 3))
+    cluster.rates = {piece: 900.0 if piece == 7 else 60.0 for piece in cluster.rates}
+    cluster.go(20)
+    assert cluster.fullest() <= 1.15
+
+
+@pytest.mark.parametrize(("then", "acts"), [(950.0, True), (650.0, False)])
+def test_a_rank_whose_load_has_come_from_another_or_begins_to_go_there_is_looked_at_once_more(
+    then: float, acts: bool
+) -> None:
+    state, found = State(), list[bool]()
+    for look, (first, second) in enumerate([(450.0, 550.0), (950.0, 50.0), (then, 1000.0 - then)]):
+        rates = (first, second, 400.0, 400.0)
+        ranks = tuple(RankView(r, rate, 9.0, rate > 600.0, CAPACITY) for r, rate in enumerate(rates))
+        pieces = tuple(
+            Piece(50 * r + k, f"/{r}/{k}", r, rate / 20.0, 100.0)
+            for r, rate in enumerate(rates)
+            for k in range(1, 21)
+        )
+        state, decision = Scheduler(state, View(LOOK * look, ranks, pieces), Limits()).decide()
+        found.append(decision.something)
+    assert found == [False, False, acts]
 
 
 def two_ranks(first: RankView, second: RankView) -> View:
@@ -722,6 +787,18 @@ def test_nothing_makes_way_for_what_is_only_passing() -> None:
     for piece in range(2, 18):
         cluster.at[piece] = piece % 4
     assert {move.ino for move in until_split(cluster)} == {1}
+
+
+@pytest.mark.parametrize("load", [8.0, 40.0])
+def test_nothing_makes_way_for_what_is_taken_apart_where_it_is(load: float) -> None:
+    """Its parts go, and are enough: the others need not, though it leaves no room for them as a whole."""
+    cluster = Cluster({1: 2000.0} | dict.fromkeys(range(2, 12), load), parts={1: 40})
+    assert until_split(cluster) == []
+
+
+def test_what_is_taken_apart_where_it_is_does_not_keep_others_from_leaving_for_themselves() -> None:
+    cluster = Cluster({1: 1200.0} | dict.fromkeys(range(2, 12), 90.0), parts={1: 40})
+    assert 0 < len(until_split(cluster)) < 6
 
 
 def test_more_than_may_be_under_way_at_once_is_taken_apart_by_turns() -> None:

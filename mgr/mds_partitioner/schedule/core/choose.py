@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 from .load import shares
@@ -80,6 +81,7 @@ def choose(
     sources: Collection[int] | None = None,
     closed: Collection[int] = (),
     small: Collection[int] = (),
+    leaves: Mapping[int, float] = MappingProxyType({}),
 ) -> tuple[list[Choice], list[int]]:
     """Moves in the order in which they should be begun, and ranks that no candidate relieves, or crumbs only.
 
@@ -90,8 +92,10 @@ def choose(
     :param sources: ranks that may be relieved; None: all
     :param closed: ranks that get nothing
     :param small: ranks whose crumbs go where nothing else relieves them
+    :param leaves: of these loads, req/s by rank, what leaves it besides, to where there is room then
     """
-    load, share = dict(loads), shares(loads, capacity)
+    share = shares(loads, capacity)
+    load = {rank: own - leaves.get(rank, 0.0) for rank, own in loads.items()}
     on: dict[int, list[Candidate]] = {r: [] for r in load}
     for candidate in candidates:
         on.get(candidate.rank, []).append(candidate)

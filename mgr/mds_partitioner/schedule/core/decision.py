@@ -189,12 +189,12 @@ def _act(look: Look) -> tuple[State, Decision]:
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
     lifted = apart.lifted(look, higher, budget)
-    if lifted:
+    if lifted or split:
         # What goes besides is chosen as if all this were in its parts already.
         look = look.then(replace(look.state, apart=look.state.apart | {m.ino for m in lifted}))
         left = inodes - sum(m.inodes for m in lifted)
-        rest = Budget(budget.moves - len(lifted), left, idle=False)
-        found, stuck = chosen(look, candidates(look), rest, sources(look))
+        rest = replace(budget, moves=budget.moves - len(lifted), inodes=left, idle=budget.idle and not lifted)
+        found, stuck = chosen(look, candidates(look), rest, sources(look), split)
     moves = paying(look, found)
     spread = () if moves or wanted else scattered(look, [rank for rank in stuck if rank in look.busy])
     if stuck and not (moves or wanted or spread):
@@ -229,6 +229,9 @@ def _said(
         return look.budgets.spent()
     if not look.pieces:
         return "no directory is known that could be moved"
+    roams = look.state.roams
+    if look.lasts < look.limits.horizon:
+        return f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
     if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
         why = "what hard links may be made in is not divided, nor parted from what they may lead to"
         return f"rank {stuck[0]} has too much: {why}"

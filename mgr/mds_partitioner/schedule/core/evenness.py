@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ...engine.inside import LEAST_RATE
 from .choose import LEAST
 from .demand import BEGINS, HELD
-from .load import pressures, utilisations
+from .load import pressures, served, utilisations
 from .look import Look
 from .noise import BAND
+from .roams import Roams
 from .sleepers import ASLEEP
 from .state import NOBODY, Rising, State, parted
 
@@ -25,7 +27,8 @@ URGENT = 0.7  # beside a rank so much emptier, one look at a full one is enough 
 
 def uneven(look: Look) -> tuple[State, str]:
     """The state then, and why it acts or does not."""
-    state, view, relative = look.state, look.view, _relative(look)
+    view, relative = look.view, _relative(look)
+    state = replace(look.state, roams=_roaming(look, relative))
     top = max(relative, key=lambda r: (relative[r], -r))
     lowest = min(relative.values())
     far = relative[top] > 1.0 + look.band
@@ -39,9 +42,10 @@ def uneven(look: Look) -> tuple[State, str]:
     one = 0 if view.again else 1  # look more
     # Of what is uneven before a load begins nothing follows for what it will be.
     held = 1 if times > BEGINS else state.held + one
-    urgent = far and full and lowest < URGENT * relative[top] and ENDS <= times <= BEGINS
-    hot = (top, state.hot[1] + one if state.hot[0] == top else 1) if far and top in look.full else NOBODY
-    lasts = (view.harmful and held >= HELD) or (look.idle and full and times <= BEGINS) or hot[1] >= HELD
+    stays = times <= BEGINS and not _passes(look, top)
+    urgent = far and full and lowest < URGENT * relative[top] and times >= ENDS and stays
+    hot = _hot(look, relative, top, one) if far and top in look.full else NOBODY
+    lasts = (view.harmful and held >= HELD) or (look.idle and full and stays) or hot[1] >= HELD
     state = replace(state, held=held, hot=hot, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or lasts or waits
@@ -53,6 +57,39 @@ def uneven(look: Look) -> tuple[State, str]:
     if not (acting or full or view.harmful):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"
     return replace(state, acting=acting), told
+
+
+def _passes(look: Look, rank: int) -> bool:
+    """Has its load come from other ranks since the look before, or begun to go there, by itself? It may be
+    elsewhere in a moment."""
+    rates = [row for r in look.view.ranks if len(row := look.state.rates.get(r.rank, ())[-2:]) == 2]
+    own = look.state.rates.get(rank, ())[-2:]
+    if len(own) < 2 or rank in look.state.stale or ENDS * own[0] <= own[1] <= BEGINS * own[0]:
+        return False
+    return abs(sum(now - before for before, now in rates)) < abs(own[1] - own[0]) / 2.0
+
+
+def _roaming(look: Look, relative: Mapping[int, float]) -> Roams:
+    """With this look. While all that is served rises or falls it tells who was first to report."""
+    state, now = look.state, look.view.now
+    if look.view.again or not ENDS <= _times(look) <= BEGINS:
+        return state.roams
+    far = (r for r in look.full if relative.get(r, 0.0) > 1.0 + look.band)
+    hot = sorted(far, key=lambda r: (-relative[r], r))
+    moved = (p for p in state.past if p.move.source == state.roams.rank and p.begun >= state.roams.since)
+    ours = sum(min(p.move.load, p.settled) if p.settled >= 0.0 else p.move.load for p in moved)
+    return state.roams.seen(hot, served(look.view.ranks), ours, now, state.dt)
+
+
+def _hot(look: Look, relative: Mapping[int, float], top: int, one: int) -> tuple[int, int]:
+    """Which full rank has had too much for how many looks. Of several each may have most in one of them.
+
+    :param one: look more
+    """
+    before, looks = look.state.hot
+    if before in look.full and relative.get(before, 0.0) > 1.0 + look.band:
+        return before, looks + one
+    return top, 1
 
 
 def _rising(look: Look, rank: int, one: int) -> Rising:

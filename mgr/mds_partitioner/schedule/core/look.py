@@ -147,9 +147,14 @@ class Look:
         """Requests that moving an inode costs."""
         return self.state.toll.or_else(self.limits.price)
 
+    @cached_property
+    def lasts(self) -> float:
+        """s for which what is uneven is likely to stay so, at most the horizon."""
+        return min(self.limits.horizon, self.state.roams.lasts(self.view.now))
+
     def pays(self, gain: float, inodes: float) -> bool:
         """Do so many req/s bring more within the horizon than moving the inodes costs?"""
-        return gain * self.limits.horizon >= inodes * self.price
+        return gain * self.lasts >= inodes * self.price
 
     @cached_property
     def budgets(self) -> Budgets:

@@ -20,20 +20,29 @@ NEAR = 0.02  # above their share: full ranks are relieved down to that while ano
 
 
 def chosen(
-    look: Look, may: Sequence[Candidate], budget: Budget, of: Collection[int] | None = None
+    look: Look,
+    may: Sequence[Candidate],
+    budget: Budget,
+    of: Collection[int] | None = None,
+    split: Collection[int] = (),
 ) -> tuple[list[Choice], list[int]]:
-    """Moves, and ranks that none relieves. ``of``: ranks that may be relieved; None: all"""
+    """Moves, and ranks that none relieves.
+
+    :param of: ranks that may be relieved; None: all
+    :param split: inode numbers of what is taken apart now: its parts leave, and it does not as a whole
+    """
+    leaves = _leaving(look, split)
     pressure = pressures(look.view.ranks)
     # What does not pay would take the place of others, and keep from what else helps.
     urgent = {rank: _urgency(look, rank) for rank in look.capacity}
     pays = look.pays
-    worth = [c for c in may if pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
+    worth = [c for c in may if c.key not in split and pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
 
     def take(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
     ) -> tuple[list[Choice], list[int]]:
         found, stuck = choose(
-            worth, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted, small
+            worth, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted, small, leaves
         )
         return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
 
@@ -46,6 +55,15 @@ def chosen(
     found, others = take(NEAR, full if of is None else full.intersection(of))
     # So near its share a rank needs relief only as another one has room: of what is stuck one is enough.
     return found, stuck if found else list(dict.fromkeys([*stuck, *others[:1]]))
+
+
+def _leaving(look: Look, split: Collection[int]) -> dict[int, float]:
+    """req/s by rank of what is taken apart now."""
+    found: dict[int, float] = {}
+    for piece in map(look.pieces.__getitem__, split):
+        if piece.rank is not None:
+            found[piece.rank] = found.get(piece.rank, 0.0) + look.expected.load(piece)
+    return found
 
 
 def sources(look: Look) -> Collection[int] | None:

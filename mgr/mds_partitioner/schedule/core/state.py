@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 from ...engine.urgency import SMOOTHNESS
 from .demand import Demand
 from .links import Links
+from .roams import Roams
 from .sleepers import Wake
 from .together import Whole
 from .toll import Toll
@@ -161,7 +162,8 @@ class State:
     :ivar untold: by inode number: req/s before its move, of what has not taught that yet
     :ivar crowded: by rank where many requests are inside: since when, at each look, steady clock, s
     :ivar held: looks for which a rank has been above its share
-    :ivar hot: the rank that has most of all, while it is full, and for how many looks
+    :ivar hot: a full rank that has too much, as the one that has most of all does, and for how many looks
+    :ivar roams: whether a load goes from rank to rank by itself (roams.py)
     :ivar rising: of what was idle and began to be used in the last looks
     :ivar even: at the last look each rank had its share, by what it can do itself, and none crawled
     :ivar crowd: where too much waits, though all ranks are full
@@ -203,6 +205,7 @@ class State:
     crowded: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
     hot: tuple[int, int] = NOBODY
+    roams: Roams = field(default_factory=Roams)
     rising: Rising = Rising()
     even: bool = False
     crowd: Crowd = Crowd()

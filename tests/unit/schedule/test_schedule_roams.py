@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Whether a load goes from rank to rank by itself."""
+
+import math
+
+import pytest
+
+from mds_partitioner.schedule.core.roams import GONE, LATE, MEMORY, Roams
+
+LOOK = 5.0  # s
+HOT = Roams(0, since=0.0, at=20.0, requests=1000.0)
+
+
+@pytest.mark.parametrize(
+    ("served", "ours", "now", "stays"),
+    [
+        ({0: 300.0, 1: 1000.0}, 0.0, 25.0, ((25.0, 25.0),)),
+        ({0: 300.0, 1: 1000.0}, 300.0, 25.0, ((25.0, 25.0),)),
+        ({0: 300.0, 1: 1000.0}, 400.0, 25.0, ()),
+        ({0: 990.0, 1: 1000.0}, 0.0, 25.0, ()),
+        ({1: 1000.0}, 0.0, 25.0, ()),
+        ({0: 300.0, 1: 1000.0}, 0.0, 21.0 + GONE, ()),
+    ],
+    ids=[
+        "it went",
+        "it went, and some was moved",
+        "it was moved",
+        "two ranks have most by turns",
+        "the rank is gone",
+        "it ended, and later another one began",
+    ],
+)
+def test_a_load_has_gone_elsewhere_when(
+    served: dict[int, float], ours: float, now: float, stays: tuple[tuple[float, float], ...]
+) -> None:
+    seen = HOT.seen([1], served, ours, now, LOOK)
+    assert (seen.rank, seen.since, seen.at, seen.requests) == (1, now - LOOK, now, 1000.0)
+    assert seen.stays == stays
+
+
+def test_what_stays_where_it_was_is_the_same_load() -> None:
+    seen = HOT.seen([2, 0], {0: 950.0, 2: 1000.0}, 0.0, 25.0, LOOK)
+    assert seen == Roams(0, 0.0, 25.0, 950.0)
+    assert HOT.seen([], {0: 10.0}, 0.0, 25.0, LOOK) == HOT
+
+
+def test_it_is_forgotten_how_long_loads_stayed_long_ago() -> None:
+    known = Roams(0, 0.0, 20.0, 1000.0, ((10.0, 10.0), (20.0, 10.0)))
+    assert known.seen([], {}, 0.0, 15.0 + MEMORY, LOOK).stays == ((20.0, 10.0),)
+
+
+@pytest.mark.parametrize(
+    ("stayed", "lasts"),
+    [(0.0, 40.0 - LATE), (25.0, 15.0 - LATE), (40.0, 0.0), (100.0, 60.0 - LATE)],
+    ids=["it has just come", "it has been there for a while", "as long as usual", "for longer"],
+)
+def test_it_stays_as_long_as_before_or_as_long_again(stayed: float, lasts: float) -> None:
+    roams = Roams(0, 0.0, 5.0, 1000.0, ((-60.0, 30.0), (-10.0, 50.0)))
+    assert (roams.usual, roams.lasts(stayed)) == (40.0, lasts)
+    assert Roams().lasts(stayed) == math.inf
