@@ -14,11 +14,19 @@ from hypothesis import strategies as st
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.state import Limits, State
 from mds_partitioner.schedule.core.turns import (
+    AHEAD,
+    LASTS,
+    MOST,
     NEW,
+    OUTSTANDS,
     SOME,
     UNKNOWN,
     Served,
+    Stay,
+    Told,
     by_chance,
+    lasting,
+    remembered,
     shared_out,
     stays,
 )
@@ -35,8 +43,8 @@ def rates(pieces: Sequence[Piece]) -> dict[int, float]:
     return {piece.ino: piece.requests for piece in pieces}
 
 
-def before(of: Sequence[float]) -> dict[int, Served]:
-    return {piece.ino: Served(0, piece.requests) for piece in parts(of)}
+def told(of: Sequence[float], at: float = 0.0) -> Told:
+    return Told(at, {piece.ino: Served(0, piece.requests, at) for piece in parts(of)})
 
 
 @pytest.mark.parametrize(
@@ -51,10 +59,48 @@ def before(of: Sequence[float]) -> dict[int, Served]:
 def test_how_much_stays_is_what_is_on_the_same_ones_and_would_not_be_by_chance(
     then: tuple[float, ...], now: tuple[float, ...], same: float
 ) -> None:
-    found = stays(parts(now), before(then), {})
-    assert found == pytest.approx({PARENT: same})
-    later = stays(parts(now), before(then), {PARENT: 1.0})
-    assert later == pytest.approx({PARENT: 1.0 + NEW * (same - 1.0)}), "one look says little"
+    soon = stays(parts(now), [told(then)], {}, AHEAD - 1.0)[PARENT]
+    assert (soon.part, soon.looks) == (pytest.approx(same), 0)
+    again = stays(parts(now), [told(then)], {PARENT: Stay(1.0)}, AHEAD - 1.0)[PARENT]
+    assert again.part == pytest.approx(1.0 + NEW * (same - 1.0)), "one look says little"
+    late = stays(parts(now), [told(then)], {PARENT: Stay(1.0)}, AHEAD)[PARENT]
+    assert (late.part, late.looks) == (pytest.approx(same), 1), "what was so long ago says more"
+    last = stays(parts(now), [told(then)], {PARENT: Stay(1.0, MOST)}, AHEAD)[PARENT]
+    assert (last.part, last.looks) == (pytest.approx(1.0 + (same - 1.0) / MOST), MOST)
+    assert stays(parts(now), [told(then)], {PARENT: last}, AHEAD - 1.0) == {PARENT: last}
+
+
+def test_it_is_held_against_the_newest_that_is_long_enough_ago() -> None:
+    looks = [told((100.0, 0.0, 0.0), 0.0), told((0.0, 100.0, 0.0), 5.0), told((0.0, 0.0, 100.0), 10.0)]
+    found = stays(parts((0.0, 100.0, 0.0)), looks, {}, 5.0 + AHEAD)
+    assert found == {PARENT: Stay(1.0, 1)}
+
+
+def test_no_more_looks_are_remembered_than_are_asked_for() -> None:
+    known: tuple[Told, ...] = ()
+    for look in range(100):
+        known = remembered(known, told((1.0,), 5.0 * look))
+    assert [known[-1].at - each.at for each in known] == [30.0, 25.0, 20.0, 15.0, 10.0, 5.0, 0.0]
+    assert known[-1].at - known[0].at >= LASTS > known[-1].at - known[1].at
+
+
+def test_what_a_sibling_had_all_the_time_is_its_own() -> None:
+    looks = [told((90.0, 5.0, 5.0), 0.0), told((60.0, 5.0, 35.0), 15.0), told((90.0, 10.0, 0.0), LASTS)]
+    now = parts((90.0, 10.0, 0.0))
+    lasts = lasting(now, looks, LASTS)
+    assert lasts == {100: 60.0, 101: 5.0, 102: 0.0}
+    assert 60.0 < OUTSTANDS * 100.0 / 3.0, "one of three cannot have much more than they all have"
+    assert lasting(now, looks, LASTS - 1.0) == {}, "nobody knows yet"
+    assert lasting(now, [told((90.0, 5.0, 5.0), 0.0), Told(LASTS, looks[0].served)], LASTS) == {}, "told once"
+    assert lasting(now, (), 0.0) == {}
+
+
+def test_only_what_outstands_its_siblings_is_its_own_for_that() -> None:
+    """Where clients are many, somebody is with each at all times."""
+    found = shared_out(parts((95.0, 1.0, 1.0, 3.0)), {PARENT: Stay(0.0)}, {100: 90.0, 103: 3.0})
+    assert found == pytest.approx({100: 92.5, 101: 2.5, 102: 2.5, 103: 2.5})
+    alike = shared_out(parts((40.0, 30.0, 20.0, 10.0)), {PARENT: Stay(0.0)}, {100: 40.0, 101: 30.0})
+    assert alike == pytest.approx(dict.fromkeys((100, 101, 102, 103), 25.0))
 
 
 @given(st.lists(st.floats(0.0, 100.0), min_size=2, max_size=5), st.data())
@@ -68,23 +114,30 @@ def test_by_chance_is_the_mean_over_all_who_could_have_had_it(then: list[float],
 
 
 def test_of_siblings_that_are_alike_nothing_is_learned() -> None:
-    assert stays(parts((50.0, 50.0, 50.0)), before((50.0, 50.0, 50.0)), {PARENT: 0.4}) == {PARENT: 0.4}
+    known = {PARENT: Stay(0.4)}
+    assert stays(parts((50.0, 50.0, 50.0)), [told((50.0, 50.0, 50.0))], known, AHEAD) == known
 
 
 def test_of_few_of_idle_and_of_new_ones_nothing_is_learned() -> None:
     few = (1.0,) * (SOME - 1)
-    assert stays(parts(few), before(few), {PARENT: 0.4}) == {PARENT: 0.4}
-    assert stays(parts((0.0,) * SOME), before((1.0,) * SOME), {}) == {}
-    assert stays(parts((1.0,) * SOME), {}, {}) == {}
+    known = {PARENT: Stay(0.4)}
+    assert stays(parts(few), [told(few)], known, AHEAD) == known
+    assert stays(parts((0.0,) * SOME), [told((1.0,) * SOME)], {}, AHEAD) == {}
+    assert stays(parts((1.0,) * SOME), [told(())], {}, AHEAD) == {}
+    assert stays(parts((1.0,) * SOME), [], known, AHEAD) == known
 
 
-@pytest.mark.parametrize(("stay", "hot"), [({PARENT: 1.0}, 90.0), ({PARENT: 0.0}, 30.0), ({}, 60.0)])
-def test_what_does_not_stay_is_shared_out_alike(stay: Mapping[int, float], hot: float) -> None:
-    assert UNKNOWN == 0.5
-    found = shared_out(parts((90.0, 0.0, 0.0)), stay)
+@pytest.mark.parametrize(
+    ("stay", "hot"), [({PARENT: Stay(1.0)}, 90.0), ({PARENT: Stay(0.0)}, 30.0), ({}, 60.0)]
+)
+def test_what_does_not_stay_is_shared_out_alike(stay: Mapping[int, Stay], hot: float) -> None:
+    assert UNKNOWN.part == 0.5
+    found = shared_out(parts((90.0, 0.0, 0.0)), stay, {})
     assert found[100] == pytest.approx(hot) and sum(found.values()) == pytest.approx(90.0)
     alone = parts((90.0, 0.0, 0.0), parent=0)
-    assert shared_out(alone, stay) == rates(alone), "who has nothing in common has nothing to share"
+    assert shared_out(alone, stay, {100: 90.0}) == rates(alone), (
+        "who has nothing in common has nothing to share"
+    )
 
 
 def view(look: int, pieces: Sequence[Piece], told: Collection[int] | None = None) -> View:
@@ -105,7 +158,7 @@ def test_a_scan_is_known_after_some_looks_and_nothing_is_learned_where_nobody_wa
         return parts([90.0 if part == look % 6 else 1.0 for part in range(6)])
 
     state = looked_at([view(look, scan(look)) for look in range(6)])
-    assert state.stay[PARENT] < 0.1
+    assert state.stay[PARENT].part < 0.1
     assert all(known.mean == pytest.approx(95.0 / 6.0, rel=0.2) for known in state.demand.values())
     same = [view(look, scan(0), told=() if look else None) for look in range(6)]
     assert PARENT not in looked_at(same).stay, "what was told once stays the same"
@@ -137,6 +190,6 @@ def test_what_has_moved_says_nothing_of_a_load_that_stays(goes_on: bool, rate: f
     then = (600.0, *(90.0 if part % 2 else 10.0 for part in range(8)))
     others = (*then[2:], then[1]) if goes_on else then[1:]
     now = [p._replace(rank=1 if p.ino == 100 else 0) for p in parts((rate, *others))]
-    found = stays(now, before(then), {})
-    assert found == stays(now[1:], before(then), {})
-    assert found == pytest.approx({PARENT: 0.0 if goes_on else 1.0})
+    found = stays(now, [told(then)], {}, AHEAD)
+    assert found == stays(now[1:], [told(then)], {}, AHEAD)
+    assert found[PARENT].part == pytest.approx(0.0 if goes_on else 1.0)

@@ -21,6 +21,7 @@ NEW = 0.3  # of what is known is of the last look, until one could be compared w
 SOME = 3  # siblings, at least: two may well differ
 AHEAD = 15.0  # s: what is elsewhere again by then is not worth a move
 LASTS = 30.0  # s
+OUTSTANDS = 2.0  # times what its siblings have on the mean: somebody is there at all times of most
 ALIKE = 0.99  # in common by chance: so alike are they that nothing can be told, nor matters
 
 
@@ -135,7 +136,9 @@ def shared_out(
         if len(kids) < SOME:
             continue
         part = stay.get(parent, UNKNOWN).part
-        own = {p.ino: max(part * p.requests, lasts.get(p.ino, 0.0)) for p in kids}
+        much = OUTSTANDS * sum(p.requests for p in kids) / len(kids)
+        sure = {p.ino: lasts[p.ino] for p in kids if lasts.get(p.ino, 0.0) > much}
+        own = {p.ino: max(part * p.requests, sure.get(p.ino, 0.0)) for p in kids}
         mean = sum(p.requests - own[p.ino] for p in kids) / len(kids)
         rates |= {ino: rate + mean for ino, rate in own.items()}
     return rates
