@@ -142,7 +142,10 @@ def rank_series(args: Args) -> tuple[list[int], Floats, Floats, Floats]:
 
 
 def of_epochs(args: Args, name: str, loads: Floats) -> Floats:
-    """A table of the same ranks and epochs as the loads."""
+    """A table of the same ranks and epochs as the loads, (ranks, epochs).
+
+    :raises BadInputError: it is missing, or of another shape
+    """
     table = series(required(args, name), name, loads.shape[0])
     if table.shape != loads.shape:
         raise BadInputError(f"{name} has {table.shape[1]} epochs; allowed: {loads.shape[1]}, as loads")
