@@ -204,15 +204,29 @@ def requests(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[str, 
     return found
 
 
-def rank_heat(answer: Mapping[str, Any], directories: frozenset[str], counter: str = OWN) -> Heat:
+def rank_heat(
+    answer: Mapping[str, Any],
+    directories: frozenset[str],
+    counter: str = OWN,
+    roots: AbstractSet[str] = frozenset(),
+) -> Heat:
     """All of ``dump loads`` that is needed. Each hit counts for every ancestor, so ALL of the root is that of
     the whole rank.
 
     :param counter: ALL: of directories that are in none of the others, with their parts that have a pin
+    :param roots: paths at which the rank's subtrees begin
     """
-    roots = [d[ALL] for d in answer["dirfrags"] if str(d["path"]) in ("", "/")]
-    half_life = max((float(root["Decay Counters"][0]["halflife"]) for root in roots), default=0.0)
-    listed = sum(map(_listed, roots))
+    tops = [d[ALL] for d in answer["dirfrags"] if str(d["path"]) in ("", "/")]
+    half_life = max((float(top["Decay Counters"][0]["halflife"]) for top in tops), default=0.0)
+    listed = sum(map(_listed, tops))
     entries = parse_heat(answer, directories, counter, _listed) if listed else {}
-    of = parse_heat(answer, directories, counter)
-    return Heat(sum(map(_asked, roots)), of, directories, half_life, entries, listed)
+    # What an MDS takes off where it makes replicas of a directory it takes off OWN twice (MDBalancer::hit_dir).
+    above = {up for root in roots for up in ancestors(root) if up != root}
+    alike = directories - above if counter == OWN and roots else frozenset[str]()
+    of = parse_heat(answer, directories - alike, counter)
+    for dirfrag in answer["dirfrags"] if alike else ():
+        path = str(dirfrag["path"])
+        if path in alike:
+            asked = _asked(dirfrag[counter])
+            of[path] = of.get(path, 0.0) + (_asked(dirfrag[ALL]) if asked > 0.0 else 0.0)
+    return Heat(sum(map(_asked, tops)), of, directories, half_life, entries, listed)

@@ -356,8 +356,9 @@ class Looker:
             moved, watch.mapped = frozenset(active), now
         self._ask_subtrees(fs, watch, moved)
         listings = {sample.rank: sample.listings for sample in watch.history.latest}
+        roots = {rank: frozenset(s.path for s in watch.subtrees.get(rank, ())) for rank in asked}
         heat = {
-            rank: rank_heat(loads[name], wanted).listing(listings.get(rank, 0.0))
+            rank: rank_heat(loads[name], wanted, roots=roots[rank]).listing(listings.get(rank, 0.0))
             for rank, name in asked.items()
             if not isinstance(loads[name], PartitionerError)
         }

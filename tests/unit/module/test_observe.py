@@ -474,6 +474,23 @@ def test_listing_a_large_directory_does_not_pass_for_a_thousand_requests() -> No
     assert served == {A: pytest.approx(10.0), "/b": pytest.approx(290.0)}
 
 
+def test_what_an_mds_takes_off_twice_where_it_makes_replicas_is_no_load_of_its_parents() -> None:
+    """``a`` has a part that begins a subtree of the rank's, ``b`` has none, ``c`` is another rank's."""
+
+    def dirfrag(path: str, own: float, nested: float) -> dict[str, Any]:
+        def counters(value: float) -> dict[str, Any]:
+            return {"Decay Counters": [{"value": v, "halflife": 5.0} for v in (value, 0.0, 0.0, 0.0, 0.0)]}
+
+        return {"path": path, "pop_auth_subtree": counters(own), ALL: counters(nested)}
+
+    frags = [("/", 0.0, 1000.0), ("/a", 100.0, 500.0), ("/a/x", 160.0, 400.0), ("/b", 100.0, 500.0)]
+    answer = {"dirfrags": [dirfrag(*frag) for frag in (*frags, ("/c", 0.0, 0.1))]}
+    wanted = frozenset({"/a", "/a/x", "/b", "/c"})
+    heat = rank_heat(answer, wanted, roots=frozenset({"/a", "/a/x", "/b"}))
+    assert (heat.total, heat.of) == (1000.0, {"/a": 100.0, "/a/x": 400.0, "/b": 500.0, "/c": 0.0})
+    assert rank_heat(answer, wanted).of["/b"] == 100.0, "where subtrees begin is not known"
+
+
 def listed(seconds: float = 60.0, before: Mapping[str, Any] | None = None, **of: float) -> dict[str, Any]:
     """``dump loads`` of a rank, after so many seconds: /a is listed, so many entries/s, and /b and what is in
     /a are asked for, so many requests/s."""
