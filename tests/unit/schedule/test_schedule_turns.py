@@ -95,6 +95,11 @@ def test_what_a_sibling_had_all_the_time_is_its_own() -> None:
     assert lasting(now, (), 0.0) == {}
 
 
+def test_what_was_not_there_for_a_look_has_not_been_there_all_the_time() -> None:
+    looks = [told((90.0, 5.0, 5.0), 0.0), told((90.0, 5.0), 15.0), told((90.0,), LASTS)]
+    assert lasting(parts((90.0, 5.0, 5.0)), looks, LASTS) == {100: 90.0}
+
+
 def test_only_what_outstands_its_siblings_is_its_own_for_that() -> None:
     """Where clients are many, somebody is with each at all times."""
     found = shared_out(parts((95.0, 1.0, 1.0, 3.0)), {PARENT: Stay(0.0)}, {100: 90.0, 103: 3.0})

@@ -118,9 +118,10 @@ def lasting(pieces: Sequence[Piece], before: Sequence[Told], now: float) -> dict
     """
     if not before or now - before[0].at < LASTS:
         return {}
+    there = [p for p in pieces if all(p.ino in told.served for told in before)]
     old, new = before[0].served, before[-1].served
-    parts = (p for p in pieces if p.ino in old and new[p.ino].at - old[p.ino].at >= LASTS)
-    return {p.ino: min(p.requests, *(t.served[p.ino].requests for t in before)) for p in parts}
+    parts = (p for p in there if new[p.ino].at - old[p.ino].at >= LASTS)
+    return {p.ino: min(p.requests, *(told.served[p.ino].requests for told in before)) for p in parts}
 
 
 def shared_out(
