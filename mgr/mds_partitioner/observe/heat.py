@@ -220,7 +220,7 @@ def rank_heat(
     half_life = max((float(top["Decay Counters"][0]["halflife"]) for top in tops), default=0.0)
     listed = sum(map(_listed, tops))
     entries = parse_heat(answer, directories, counter, _listed) if listed else {}
-    # What an MDS takes off where it makes replicas of a directory it takes off OWN twice (MDBalancer::hit_dir).
+    # What MDSs take off where they make replicas they take off OWN twice (MDBalancer::hit_dir).
     above = {up for root in roots for up in ancestors(root) if up != root}
     alike = directories - above if counter == OWN and roots else frozenset[str]()
     of = parse_heat(answer, directories - alike, counter)
