@@ -111,7 +111,8 @@ def by_chance(then: Sequence[float], now: Sequence[float]) -> float:
 
 
 def lasting(pieces: Sequence[Piece], before: Sequence[Told], now: float) -> dict[int, float]:
-    """req/s that each has had all the time, by inode number, of what was told twice so long apart.
+    """req/s that each has had all the time, by inode number, of what was told twice so long apart, and was
+    there in each look.
 
     :param before: what parts had in looks before, the oldest first
     :param now: steady clock, s
@@ -119,7 +120,8 @@ def lasting(pieces: Sequence[Piece], before: Sequence[Told], now: float) -> dict
     if not before or now - before[0].at < LASTS:
         return {}
     old, new = before[0].served, before[-1].served
-    parts = (p for p in pieces if p.ino in old and new[p.ino].at - old[p.ino].at >= LASTS)
+    there = set(old).intersection(*(told.served for told in before))  # what was away may be back
+    parts = (p for p in pieces if p.ino in there and new[p.ino].at - old[p.ino].at >= LASTS)
     return {p.ino: min(p.requests, *(t.served[p.ino].requests for t in before)) for p in parts}
 
 
