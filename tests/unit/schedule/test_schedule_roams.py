@@ -82,3 +82,13 @@ def test_what_was_moved_away_did_not_go_by_itself(past: Past, ours: bool) -> Non
     view = View(100.0, ranks, (Piece(1, "/p", 3, 0.0, 1.0), *parts), True)
     state, _ = Scheduler(known, view, Limits()).decide()
     assert (state.roams.rank, state.roams.stays) == (3, () if ours else ((100.0, 20.0),))
+
+
+def test_a_load_that_stays_stays_though_all_that_is_served_rises_and_falls() -> None:
+    state = State(roams=Roams(0, 0.0, 100.0, 1000.0, ((-10.0, 30.0),)))
+    for look, others in enumerate((300.0, 300.0, 30.0, 300.0, 300.0)):
+        ranks = RankView(0, 1000.0, 9.0, True, 1000.0), *(RankView(rank, others / 3.0) for rank in (1, 2, 3))
+        pieces = tuple(Piece(1 + r.rank, f"/{r.rank}", r.rank, r.requests, 9000.0) for r in ranks)
+        view = View(100.0 + LOOK * (look + 1), ranks, pieces, True)
+        state, _ = Scheduler(state, view, Limits()).decide()
+    assert (state.roams.since, state.roams.at) == (0.0, 125.0)

@@ -72,10 +72,13 @@ def _passes(look: Look, rank: int) -> bool:
 def _roaming(look: Look, relative: Mapping[int, float]) -> Roams:
     """With this look. While all that is served rises or falls it tells who was first to report."""
     state, now = look.state, look.view.now
-    if look.view.again or not ENDS <= _times(look) <= BEGINS:
+    if look.view.again:
         return state.roams
     far = (r for r in look.full if relative.get(r, 0.0) > 1.0 + look.band)
     hot = sorted(far, key=lambda r: (-relative[r], r))
+    if not ENDS <= _times(look) <= BEGINS:
+        stays = state.roams.stays_on(hot, now, state.dt)
+        return replace(state.roams, at=now) if stays else state.roams
     return state.roams.seen(hot, served(look.view.ranks), _moved_away(state), now, state.dt)
 
 
