@@ -89,7 +89,7 @@ def test_what_a_sibling_had_all_the_time_is_its_own() -> None:
     now = parts((90.0, 10.0, 0.0))
     lasts = lasting(now, looks, LASTS)
     assert lasts == {100: 60.0, 101: 5.0, 102: 0.0}
-    assert 60.0 < OUTSTANDS * 100.0 / 3.0, "one of three cannot have much more than they all have"
+    assert OUTSTANDS * 100.0 / 3.0 > 60.0, "one of three cannot have much more than they all have"
     assert lasting(now, looks, LASTS - 1.0) == {}, "nobody knows yet"
     assert lasting(now, [told((90.0, 5.0, 5.0), 0.0), Told(LASTS, looks[0].served)], LASTS) == {}, "told once"
     assert lasting(now, (), 0.0) == {}
