@@ -73,6 +73,7 @@ class Monitor:
         self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._pause)
         self._began = self._looked = float("-inf")  # the newest epoch; the last look at it: monotonic, s
         self._done = math.inf  # when the newest epoch that ended began; before that, the thread
+        self._ended = -math.inf  # when that one did
         self._untold = Untold()
         self.snapshot = Snapshot()
 
@@ -88,11 +89,12 @@ class Monitor:
 
     def late(self, now: float) -> float:
         """s by which an epoch is overdue; below 0: none is. For other threads: this one may hang, or fail.
-        By the length that was told last: of a shorter one none may have begun yet.
+        By the length that was told last: of a shorter one none may have begun yet. None is due while the one
+        before takes longer than it should.
 
         :param now: monotonic, s
         """
-        return now - self._done - self.snapshot.epoch
+        return now - max(self._done + self.snapshot.epoch, self._ended)
 
     def shutdown(self) -> None:
         """End the thread after the epoch it is in."""
@@ -104,7 +106,7 @@ class Monitor:
         if new or now > self._untold.again(self._looked) - LEAST:
             self._began, self._looked = now if new else self._began, now
             self.epoch(now, again=not new)
-            self._done = self._began
+            self._done, self._ended = self._began, time.monotonic()
             self._after_epoch()
         else:
             self._look_at_plans()

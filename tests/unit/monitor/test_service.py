@@ -242,6 +242,28 @@ def test_an_epoch_that_does_not_end_is_overdue_however_long_epochs_are(
     assert monitor.late(2400.0) == 600.0
 
 
+def test_an_epoch_that_takes_long_is_overdue_since_the_one_before_has_ended(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where an engine is waited for. What comes and goes with each epoch tells nobody anything."""
+    at, taken = Now(), 200.0
+    monkeypatch.setattr(Options, "epoch", 10)
+    monkeypatch.setattr(service, "time", at)
+    ends = monitor.epoch
+
+    def epoch(now: float, *, again: bool) -> None:
+        at.now += taken
+        seen.append(monitor.late(at.now))
+        ends(now, again=again)
+
+    monkeypatch.setattr(monitor, "epoch", epoch)
+    seen = list[float]()
+    for _ in range(3):
+        monitor._run()
+        seen.append(monitor.late(at.now))
+    assert seen[1:] == [0.0, taken, 0.0, taken, 0.0]
+
+
 def test_no_epoch_is_overdue_as_the_next_was_made_shorter_or_longer(
     monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -801,6 +801,17 @@ def test_what_is_taken_apart_where_it_is_does_not_keep_others_from_leaving_for_t
     assert 0 < len(until_split(cluster)) < 6
 
 
+def test_nothing_goes_to_a_full_rank_as_what_is_taken_apart_there_leaves_it_later() -> None:
+    cluster = Cluster(
+        {1: 2000.0, **dict.fromkeys(range(2, 16), 100.0), 50: 300.0, 51: 300.0},
+        parts={1: 8},
+        held=frozenset({50, 51}),
+        inodes=100.0,
+    )
+    cluster.at |= {**dict.fromkeys(range(2, 16), 1), 50: 2, 51: 3}
+    assert {move.target for move in until_split(cluster)} == {2, 3}
+
+
 def test_more_than_may_be_under_way_at_once_is_taken_apart_by_turns() -> None:
     cluster = Cluster({1: 1500.0, 2: 1400.0}, parts={1: MANY, 2: MANY}, inodes=15_000.0)
     cluster.go(2)

@@ -5,9 +5,13 @@ import math
 
 import pytest
 
+from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.roams import GONE, LATE, MEMORY, Roams
+from mds_partitioner.schedule.core.state import Limits, Past, State
+from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
 LOOK = 5.0  # s
+LIFTED = Move(1, "/p", 0, 3, 800.0, 600.0, 5000.0, "")
 HOT = Roams(0, since=0.0, at=20.0, requests=1000.0)
 
 
@@ -58,3 +62,33 @@ def test_it_stays_as_long_as_before_or_as_long_again(stayed: float, lasts: float
     roams = Roams(0, 0.0, 5.0, 1000.0, ((-60.0, 30.0), (-10.0, 50.0)))
     assert (roams.usual, roams.lasts(stayed)) == (40.0, lasts)
     assert Roams().lasts(stayed) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("past", "ours"),
+    [
+        (Past(LIFTED, 85.0, 95.0, 9, 0.0), True),
+        (Past(LIFTED, 60.0, 95.0, 1), True),
+        (Past(LIFTED, 85.0, 95.0, 9, 0.0, lost=True), False),
+        (Past(LIFTED, 60.0, 75.0, 9, 800.0), False),
+    ],
+    ids=["in parts since", "begun before the rank was full once more", "it did not come", "long before"],
+)
+def test_what_was_moved_away_did_not_go_by_itself(past: Past, ours: bool) -> None:
+    """Ranks report late: what it left is seen when it has come, and is in its parts."""
+    known = State(at=95.0, split=frozenset({1}), past=(past,), roams=Roams(0, 80.0, 95.0, 900.0))
+    parts = [Piece(10 + i, f"/p/{i}", 3, 50.0, 300.0, 1) for i in range(16)]
+    ranks = RankView(0, 100.0), RankView(1, 0.0), RankView(2, 0.0), RankView(3, 800.0, 9.0, True)
+    view = View(100.0, ranks, (Piece(1, "/p", 3, 0.0, 1.0), *parts), True)
+    state, _ = Scheduler(known, view, Limits()).decide()
+    assert (state.roams.rank, state.roams.stays) == (3, () if ours else ((100.0, 20.0),))
+
+
+def test_a_load_that_stays_stays_though_all_that_is_served_rises_and_falls() -> None:
+    state = State(roams=Roams(0, 0.0, 100.0, 1000.0, ((-10.0, 30.0),)))
+    for look, others in enumerate((300.0, 300.0, 30.0, 300.0, 300.0)):
+        ranks = RankView(0, 1000.0, 9.0, True, 1000.0), *(RankView(rank, others / 3.0) for rank in (1, 2, 3))
+        pieces = tuple(Piece(1 + r.rank, f"/{r.rank}", r.rank, r.requests, 9000.0) for r in ranks)
+        view = View(100.0 + LOOK * (look + 1), ranks, pieces, True)
+        state, _ = Scheduler(state, view, Limits()).decide()
+    assert (state.roams.since, state.roams.at) == (0.0, 125.0)

@@ -95,9 +95,20 @@ def test_what_a_sibling_had_all_the_time_is_its_own() -> None:
     assert lasting(now, (), 0.0) == {}
 
 
-def test_what_was_not_there_for_a_look_has_not_been_there_all_the_time() -> None:
-    looks = [told((90.0, 5.0, 5.0), 0.0), told((90.0, 5.0), 15.0), told((90.0,), LASTS)]
-    assert lasting(parts((90.0, 5.0, 5.0)), looks, LASTS) == {100: 90.0}
+@pytest.mark.parametrize("anew", [True, False])
+def test_of_what_was_away_for_a_look_nobody_knows_what_it_had_all_the_time(anew: bool) -> None:
+    """A directory that does not seem to last for a moment is no part then. ``anew``: it is told of at once
+    when it is one again."""
+    both, one = parts((90.0, 5.0, 5.0)), parts((90.0, 5.0))
+    looks = [both, both, one, *[both] * 6]
+    views = [
+        view(look, of, None if look < 2 or anew else {part.ino for part in one})
+        for look, of in enumerate(looks)
+    ]
+    state = looked_at(views)
+    assert len(state.before) == 7 and state.at == views[-1].now
+    old = [told((90.0, 5.0, 5.0)), told((90.0, 5.0), 15.0), told((90.0, 5.0, 5.0), LASTS)]
+    assert lasting(both, old, LASTS) == {100: 90.0, 101: 5.0}
 
 
 def test_only_what_outstands_its_siblings_is_its_own_for_that() -> None:

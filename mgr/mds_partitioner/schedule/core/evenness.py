@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ...engine.inside import LEAST_RATE
@@ -15,7 +15,7 @@ from .look import Look
 from .noise import BAND
 from .roams import Roams
 from .sleepers import ASLEEP
-from .state import NOBODY, Rising, State, parted
+from .state import NOBODY, Past, Rising, State, parted
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
@@ -72,13 +72,29 @@ def _passes(look: Look, rank: int) -> bool:
 def _roaming(look: Look, relative: Mapping[int, float]) -> Roams:
     """With this look. While all that is served rises or falls it tells who was first to report."""
     state, now = look.state, look.view.now
-    if look.view.again or not ENDS <= _times(look) <= BEGINS:
+    if look.view.again:
         return state.roams
     far = (r for r in look.full if relative.get(r, 0.0) > 1.0 + look.band)
     hot = sorted(far, key=lambda r: (-relative[r], r))
-    moved = (p for p in state.past if p.move.source == state.roams.rank and p.begun >= state.roams.since)
-    ours = sum(min(p.move.load, p.settled) if p.settled >= 0.0 else p.move.load for p in moved)
-    return state.roams.seen(hot, served(look.view.ranks), ours, now, state.dt)
+    if not ENDS <= _times(look) <= BEGINS:
+        stays = state.roams.stays_on(hot, now, state.dt)
+        return replace(state.roams, at=now) if stays else state.roams
+    return state.roams.seen(hot, served(look.view.ranks), _moved_away(state), now, state.dt)
+
+
+def _moved_away(state: State) -> float:
+    """req/s that left the rank that was full last, since it was, as we moved them; but for what ended."""
+    roams = state.roams
+    left = (
+        p for p in state.past if p.move.source == roams.rank and (p.under_way or p.arrived >= roams.since)
+    )
+    return sum(_took(p, state.split) for p in left)
+
+
+def _took(past: Past, split: Collection[int]) -> float:
+    """req/s. Of what is in parts by now its parts have them."""
+    whole = past.settled < 0.0 or (past.move.ino in split and not past.lost)
+    return past.move.load if whole else min(past.move.load, past.settled)
 
 
 def _hot(look: Look, relative: Mapping[int, float], top: int, one: int) -> tuple[int, int]:

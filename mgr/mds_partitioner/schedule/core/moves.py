@@ -32,6 +32,7 @@ def chosen(
     :param split: inode numbers of what is taken apart now: its parts leave, and it does not as a whole
     """
     leaves = _leaving(look, split)
+    closed = look.doubted.union(leaves)  # what is taken apart is all there until its parts are known, and go
     pressure = pressures(look.view.ranks)
     # What does not pay would take the place of others, and keep from what else helps.
     urgent = {rank: _urgency(look, rank) for rank in look.capacity}
@@ -42,7 +43,7 @@ def chosen(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
     ) -> tuple[list[Choice], list[int]]:
         found, stuck = choose(
-            worth, look.loads, look.capacity, pressure, band, budget, ranks, look.doubted, small, leaves
+            worth, look.loads, look.capacity, pressure, band, budget, ranks, closed, small, leaves
         )
         return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
 

@@ -49,12 +49,16 @@ class Roams:
         known = replace(self, stays=tuple(stay for stay in self.stays if now - stay[0] <= MEMORY))
         if not hot:
             return known
-        if self.rank in hot and now - self.at < 2.0 * dt:
+        if self.stays_on(hot, now, dt):
             return replace(known, at=now, requests=served[self.rank])
         less = self.requests - served.get(self.rank, self.requests)
         went = less > WENT * self.requests and ours < OURS * less and now - self.at <= GONE
         stays = (*known.stays, (now, now - self.since)) if went else known.stays
         return Roams(hot[0], now - dt, now, served[hot[0]], stays)
+
+    def stays_on(self, hot: Sequence[int], now: float, dt: float) -> bool:
+        """Has its rank had too much in the look before, and has still? As for ``seen``."""
+        return self.rank in hot and now - self.at < 2.0 * dt
 
     @property
     def usual(self) -> float:
