@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ..model import Session
 from .heat import Heat
 from .held_back import held_back
-from .subtrees import ancestors
+from .subtrees import above, ancestors
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,12 @@ def owner(root: str, directories: Collection[str]) -> str | None:
     return next((path for path in ancestors(root) if path in directories), None)
 
 
-def above(directories: Iterable[str]) -> frozenset[str]:
-    """What the directories are in: who mounts one of these may use any that is below it."""
-    return frozenset(up for path in directories for up in ancestors(path) if up != path)
-
-
 def needs_heat(sessions: Iterable[Session], directories: Collection[str]) -> bool:
     """Is more than 1 % of the sessions' load, or of their capabilities, mounted above the directories?
 
     Of what is mounted beside them heat tells nothing.
     """
-    over = above(directories)
+    over = above(directories)  # who mounts one of these may use any that is below it
     above_load = above_caps = load = caps = 0.0
     for s in sessions:
         if s.ours:

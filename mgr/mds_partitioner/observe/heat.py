@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from operator import mul
 from typing import Any
 
-from .subtrees import ancestors
+from .subtrees import above, ancestors
 
 # Of IRD, IWR, READDIR, FETCH, STORE.
 META_LOAD = (1.0, 2.0, 1.0, 2.0, 4.0)  # dirfrag_load_vec_t::meta_load (src/mds/mdstypes.h)
@@ -221,12 +221,12 @@ def rank_heat(
     listed = sum(map(_listed, tops))
     entries = parse_heat(answer, directories, counter, _listed) if listed else {}
     # What MDSs take off where they make replicas they take off OWN twice (MDBalancer::hit_dir).
-    above = {up for root in roots for up in ancestors(root) if up != root}
-    alike = directories - above if counter == OWN and roots else frozenset[str]()
-    of = parse_heat(answer, directories - alike, counter)
-    for dirfrag in answer["dirfrags"] if alike else ():
+    alike = directories - above(roots) if counter == OWN and roots else frozenset[str]()
+    of: dict[str, float] = {}
+    for dirfrag in answer["dirfrags"]:
         path = str(dirfrag["path"])
-        if path in alike:
+        if path in directories:
             asked = _asked(dirfrag[counter])
-            of[path] = of.get(path, 0.0) + (_asked(dirfrag[ALL]) if asked > 0.0 else 0.0)
+            hot = _asked(dirfrag[ALL]) if path in alike and asked > 0.0 else asked
+            of[path] = of.get(path, 0.0) + hot
     return Heat(sum(map(_asked, tops)), of, directories, half_life, entries, listed)

@@ -23,12 +23,12 @@ from ..model import (
     SubtreeSample,
 )
 from ..options import Settings
-from .attribution import Share, above, attribute, needs_heat, of_managers, owner
+from .attribution import Share, attribute, needs_heat, of_managers, owner
 from .directories import Rotation
 from .heat import ALL, Heat, depth, rank_heat, requests_below
 from .roots import called, may_differ
 from .sessions import parse_sessions
-from .subtrees import SubtreeMap, parse_subtrees, with_news
+from .subtrees import SubtreeMap, above, parse_subtrees, with_news
 from .turnover import Turnover
 from .working_sets import parse_working_sets
 

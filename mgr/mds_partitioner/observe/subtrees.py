@@ -19,6 +19,17 @@ def ancestors(path: str) -> Iterator[str]:
         path = path.rpartition("/")[0]
 
 
+def above(directories: Iterable[str]) -> frozenset[str]:
+    """What the directories are in, up to ``/``."""
+    found: set[str] = set()
+    level = {path for path in directories if path not in ("", "/")}
+    while level:  # by levels, as what is in one directory has all of that in common
+        level = {path.rpartition("/")[0] or "/" for path in level} - found
+        found |= level
+        level.discard("/")
+    return frozenset(found)
+
+
 def parse_subtrees(rank: int, answer: Iterable[Mapping[str, Any]]) -> list[Subtree]:
     """The subtrees of which ``rank`` is the authority; the MDSs' own directories (~mds0) are left out."""
     found = []

@@ -46,7 +46,7 @@ from mds_partitioner.observe.heat import (
 from mds_partitioner.observe.observer import Observer
 from mds_partitioner.observe.ranks import kinds, observe_ranks, part, quickest, served, silent
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
-from mds_partitioner.observe.subtrees import SubtreeMap, ancestors, parse_subtrees
+from mds_partitioner.observe.subtrees import SubtreeMap, above, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.analysis import judgement_value, rank_table
 from mds_partitioner.report.text import printable, table
@@ -109,6 +109,11 @@ def test_a_mean_time_is_in_seconds() -> None:
 def test_ancestors_go_up_to_the_root() -> None:
     assert list(ancestors("/a/b")) == ["/a/b", "/a", "/"]
     assert list(ancestors("/")) == ["/"]
+
+
+def test_what_directories_are_in() -> None:
+    assert above(["/a/b/c", "/a/b", "/x"]) == {"/", "/a", "/a/b"}
+    assert above(["/", ""]) == above([]) == frozenset()
 
 
 def test_a_directory_has_the_rank_of_its_nearest_subtree_and_those_below() -> None:

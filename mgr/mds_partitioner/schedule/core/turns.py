@@ -20,7 +20,7 @@ MOST = 20  # looks that what is known is of, at most
 NEW = 0.3  # of what is known is of the last look, until one could be compared with what was long enough ago
 SOME = 3  # siblings, at least: two may well differ
 AHEAD = 15.0  # s: what is elsewhere again by then is not worth a move
-LASTS = 30.0  # s
+LASTS = 30.0  # s for which something has outstood its siblings, to be taken for its own load
 OUTSTANDS = 2.0  # times what its siblings have on the mean: somebody is there at all times of most
 ALIKE = 0.99  # in common by chance: so alike are they that nothing can be told, nor matters
 
