@@ -24,7 +24,7 @@ NAMED = re.compile(r"(?<![\w./])(?:docs/[\w./-]+\.(?:md|png|json)|[A-Z]{4,}\.md)
 RUN = re.compile(
     rf"""-m[ ",]+((?:docs|{"|".join(FOLDERS)})(?:\.\w+)*)|"((?:docs|experiments|lab)(?:\.\w+)+)\""""
 )
-CODE = re.compile(r"^```.*?^```|^(?: {4}.*\n)+|`[^`]*`", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```|^(?: {4}[^\n]*\n)+|`[^`]*`", re.MULTILINE | re.DOTALL)
 
 
 def anchor(heading: str) -> str:
@@ -100,6 +100,6 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "# A `b` (c)\n## A\n## A\n[1](#a-b-c) [2](#a-1) [3](page.md#a) [4](#a-2) [5](none.md) `[6](x)`\n"
-        "    [7](y)\n[8](https://example.com/none)\n"
+        "    [7](y)\n[8](https://example.com/none) [9](gone.md)\n"
     )
-    assert list(broken(page)) == ["#a-2", "none.md"]
+    assert list(broken(page)) == ["#a-2", "none.md", "gone.md"]
