@@ -36,7 +36,7 @@ def _later(cell: Cell) -> tuple[float, float]:
 
 
 def even_after(cell: Cell) -> float:
-    """s until IF, of loads over ten seconds, stays below 0.1; infinite: never."""
+    """s until IF, of loads over ten seconds, stays below 0.1; infinite: never, or not for ten seconds."""
     span = cell["spans"]["run"]
     factor = [
         (t, x)
@@ -46,7 +46,7 @@ def even_after(cell: Cell) -> float:
     above = [t for t, x in factor if x >= EVEN]
     if not above:
         return 0.0
-    return math.inf if above[-1] >= factor[-1][0] else above[-1] - span[0]
+    return math.inf if factor[-1][0] - above[-1] < figures.WINDOW_S else above[-1] - span[0]
 
 
 def moved(cell: Cell) -> float:

@@ -94,6 +94,7 @@ def test_it_is_even_when_it_stays_so() -> None:
     assert even_after(cell("scheduler", even_from=40)) == pytest.approx(48, abs=3), "loads are of ten seconds"
     assert even_after(cell("scheduler")) == 0.0
     assert math.isinf(even_after(cell("scheduler", even_from=SECONDS + 1)))
+    assert math.isinf(even_after(cell("scheduler", even_from=SECONDS - 12))), "of less than ten seconds"
 
 
 def arguments(**more: Any) -> argparse.Namespace:

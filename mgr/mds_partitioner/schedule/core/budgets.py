@@ -74,7 +74,7 @@ class Budgets:
         if self.pins() <= 0:
             return f"{view.pins} directories are pinned: no more may be (scheduler_pins)"
         if self._begun >= self.limits.hourly:
-            told = f"{self._begun:.0f} inodes were begun to be moved within an hour"
+            told = f"{self._begun:,.0f} inodes were begun to be moved within an hour"
             return f"{told}: no more may be (scheduler_inodes_an_hour)"
         return ""
 

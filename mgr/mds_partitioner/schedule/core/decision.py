@@ -220,7 +220,7 @@ def _said(
     look: Look, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
 ) -> str:
     if moves:
-        return f"{count(moves)} of {sum(m.inodes for m in moves):.0f} inodes"
+        return f"{count(moves)} of {sum(m.inodes for m in moves):,.0f} inodes"
     if split:
         return apart.told(look, split)
     if under_way:
