@@ -76,7 +76,7 @@ class SchedulerCommands(Services):
     ) -> Answer:
         """Show each move: when, from where to where, why, the gain predicted and the real one.
 
-        Also the requests before and since. --directory shows those of one: an absolute path, or as it is shown.
+        Also the requests before and since. --directory shows those of one (its path, or as it is shown).
         """
         found = self.host.fs(fs)
         kept = self.scheduling.get(found)
