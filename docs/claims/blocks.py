@@ -38,7 +38,10 @@ OTHERS = (
     *(f"scheduler/eight-again/{load}-tentacle-5x8" for load in ("cnn", "jumps", "zipf")),
     "scheduler/eight-third/cnn-tentacle-5x8",
     "scheduler/eight-fourth/cnn-tentacle-5x8",
-    *(f"scheduler/five/{load}-tentacle-5x5" for load in ("cnn", "flash", "jumps", "mix", "nlp", "zipf")),
+    *(
+        f"scheduler/five/{load}-tentacle-5x5"
+        for load in ("cnn", "flash", "jumps", "mix", "nlp", "web", "zipf")
+    ),
     *(f"scheduler/five-again/{load}-tentacle-5x5" for load in ("cnn", "flash", "jumps", "nlp", "zipf")),
     "scheduler/five-slow/nlp-tentacle-5x5",
     "scheduler/line-before/line-tentacle-8x8",
