@@ -102,16 +102,21 @@ class Orders:
         orders = watch.orders
         if watch.kept.prepared:
             return
-        done = {
-            step.target
+        steps = [
+            run.records.get(i)
             for run in scheduled_since(self._plans.of(fs), watch.kept.since)
             if run.head.state != ROLLED_BACK
-            for step in run.plan.steps
-        }
-        if TO_AUTH not in done:
+            for i, step in enumerate(run.plan.steps)
+            if step.target == TO_AUTH
+        ]
+        begun = [record for record in steps if record is None or record.why not in LET_BE]
+        if None in begun:
+            return  # it is executed in a moment; the next manager does not know of it until then
+        if not begun:
             old = SharedOption(self._host, TO_AUTH, scheduler_user(fs.fscid), FORWARDS).read()
             if old != FORWARDS:
                 self._execute(fs, watch, preparation(fs, old, now.wall))
+                return
         self._ledger.save(fs.fscid, watch, orders, prepared=True)
 
     def undo(self, fs: FsState, watch: Watch) -> None:
