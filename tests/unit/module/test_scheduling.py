@@ -1498,6 +1498,14 @@ def test_ticks_are_short_while_something_moves(cluster: Cluster, acting: Manager
     assert not [key for key in cluster.store.items("option/") if TICK in key]
 
 
+def test_ticks_are_short_no_longer_where_looks_are_rare(cluster: Cluster) -> None:
+    manager = Manager(cluster, fewer(scheduler_interval=600))
+    manager.scheduling.start(manager.fs, ACT)
+    until_moving(cluster, manager)
+    manager.run(60)
+    assert loads(cluster) == [200.0] * 4 and cluster.options[TICK] == ""
+
+
 @pytest.mark.parametrize("by", ["stop", "halt", "pause"])
 def test_ticks_are_as_they_were_when_it_acts_no_more(cluster: Cluster, acting: Manager, by: str) -> None:
     cluster.options[TICK] = "7.000000"
