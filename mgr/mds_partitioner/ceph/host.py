@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
@@ -261,11 +262,14 @@ class Host:
 
         return {name: outcome(name) for name in names}
 
-    def has_hook(self, fs: FsState) -> bool:
-        """Do all active MDSs have our hook? One that does not answer in time is taken for one without."""
+    def has_hook(self, fs: FsState) -> bool | None:
+        """Do all active MDSs have our hook? None: nobody knows, as not all have answered."""
         names = [m.name for m in fs.active()]
-        answers = self.tell_each(fs, names, compat.HOOK_COMMAND, path="/", depth=0)
-        return bool(answers) and not any(isinstance(a, PartitionerError) for a in answers.values())
+        answers = self.tell_each(fs, names, compat.HOOK_COMMAND, path="/", depth=0).values()
+        failed = [answer for answer in answers if isinstance(answer, PartitionerError)]
+        if any(error.code == errno.EINVAL for error in failed):  # it knows no such command (AdminSocket.cc)
+            return False
+        return None if failed or not answers else True
 
     def on_fs(self, fs: FsState, call: Callable[[FileSystem], T], ino: int | None = None) -> T:
         """Run ``call`` on the mounted file system. ``ino``: of the directory that it is about, see ``hangs``.

@@ -368,7 +368,7 @@ class Catalogue:
         parts: Mapping[int, list[Directory]],
         strangers: frozenset[int],
         wanted: Wanted,
-        hooked: bool,
+        hooked: bool | None,
         now: float,
     ) -> Known:
         old, directories = self.known, self._rotation.directories()
@@ -388,6 +388,7 @@ class Catalogue:
         broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
         busiest = self._busiest(wanted.requests, SURE)
         told = all(d.ino in counted for d in busiest) or self._tries >= TRIES
+        masks = {**(old.masks or {}), **self._masks} if hooked else old.masks
         return Known(
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
@@ -401,7 +402,7 @@ class Catalogue:
             },
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
             self._ephemerals.found | above,
-            {**(old.masks or {}), **self._masks} if hooked else old.masks,
+            None if hooked is False else masks,
             self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,

@@ -53,10 +53,11 @@ class Counting:
     frozen: bool = False  # nothing is answered
     hangs: str = ""  # nor is a question by this name
     late: list[Any] = field(default_factory=list)
+    hook: bool | None = False
 
-    def has_hook(self, fs: Any) -> bool:
+    def has_hook(self, fs: Any) -> bool | None:
         """Host.has_hook."""
-        return False
+        return self.hook
 
     def on_fs(self, fs: Any, call: Any) -> Any:
         """Host.on_fs."""
@@ -933,6 +934,16 @@ def test_what_could_be_moved_from_a_full_rank_is_looked_into_though_others_have_
     assert _to_count(view) == {12, 13}
     hooked = replace(view, pieces=(*busy, home[0]._replace(held=UNREAD_MASK, parts=1)))
     assert _to_count(hooked) == {10}
+
+
+def test_no_mask_is_waited_for_of_mdss_that_have_no_hook_any_more() -> None:
+    """Those that do not answer may have it still."""
+    host: Any = Counting(cluster := Cluster([0.0] * 2), hook=True)
+    catalogue = Catalogue(host, BEGINNING)
+    for hook, masks in ((True, {}), (True, {100: "-1"}), (None, {100: "-1"}), (False, None)):
+        host.hook = hook
+        catalogue.refresh(cluster.state, 200, Wanted({f"{NOGROUP}/s0": 9.0}), NOTHING, BEGINNING)
+        assert catalogue.known.masks == masks
 
 
 @pytest.mark.parametrize("busy", [1, 40])

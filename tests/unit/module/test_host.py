@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster
 
-from mds_partitioner.ceph.host import fs_state
-from mds_partitioner.errors import Unavailable
+from mds_partitioner.ceph.host import Host, fs_state
+from mds_partitioner.errors import CephError, Unavailable
 
 
 @pytest.fixture
@@ -39,3 +39,24 @@ def test_a_ceph_that_is_too_old_is_told(entry: dict[str, Any], flags: dict[str, 
     entry["mdsmap"] |= flags
     with pytest.raises(Unavailable, match=r"older than 18\.2\.4: it has no balance_automate; upgrade Ceph"):
         fs_state(entry)
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ([{}, {}], True),
+        ([{}, CephError("unknown command", 22)], False),
+        ([CephError("unknown command", 22), Unavailable("no answer")], False),
+        ([{}, Unavailable("no answer")], None),
+        ([CephError("no such file", 2), {}], None),
+        ([], None),
+    ],
+)
+def test_who_does_not_answer_may_have_the_hook(answers: list[Any], found: bool | None) -> None:
+    class Answering:
+        def tell_each(self, fs: Any, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+            """Host.tell_each."""
+            return dict(zip(names, answers))
+
+    host: Any = Answering()
+    assert Host.has_hook(host, FakeCluster(ranks=len(answers)).state) is found
