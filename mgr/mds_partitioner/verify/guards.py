@@ -57,7 +57,7 @@ def why_wait(
         misses them
     :param who: waits, as it is called in the sentence
     """
-    away = inactive(fs)
+    away = inactive(fs) or _rankless(fs)
     if away is not None:
         return f"{away}; {who} then goes on"
     there = len(fs.ranks_in)
@@ -92,6 +92,15 @@ def inactive(fs: FsState) -> str | None:
         return f"{who}: wait until every rank is active"
     absent = sorted(set(fs.ranks_in) - {m.rank for m in fs.mds})
     return f"rank {format_ranks(absent)} has no MDS: start one" if absent else None
+
+
+def _rankless(fs: FsState) -> str | None:
+    """The same of a file system without ranks; None: it has some. Of one that was taken down no health check
+    tells (MDSMap.cc, MDS_ALL_DOWN)."""
+    if fs.ranks_in:
+        return None
+    down = f"'{fs.name}' is down: run 'ceph fs set {fs.name} down false'"
+    return f"'{fs.name}' has no MDS: start one" if fs.max_mds else down
 
 
 def silence(fs: FsState, silent: Mapping[int, float]) -> str:

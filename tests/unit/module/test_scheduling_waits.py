@@ -565,6 +565,17 @@ def test_why_directories_cannot_be_read_is_told_until_they_can(
     assert acting.scheduling.watch(acting.fs).unread == ""
 
 
+def test_a_file_system_that_is_taken_down_is_waited_for(acting: Manager) -> None:
+    cluster, up = acting.cluster, acting.cluster.state
+    cluster.state = replace(up, max_mds=0, ranks_in=(), mds=())
+    acting.run(60)
+    watch = acting.scheduling.watch(acting.fs)
+    assert watch.problem == "" and "down false" in watch.decision.why
+    cluster.state = up
+    acting.run(120)
+    assert pins(cluster)
+
+
 @pytest.mark.parametrize("reports", [0, 1])
 def test_a_rank_of_which_no_rate_is_known_yet_does_not_pass_for_idle(acting: Manager, reports: int) -> None:
     """A new session of an MDS, or of this manager, begins without counters (DaemonServer::handle_open)."""
