@@ -34,7 +34,8 @@ TELLS_TIMEOUT = 2 * TELL_TIMEOUT  # all of ``tell_each``, however many MDSs hang
 def fs_state(entry: Mapping[str, Any]) -> FsState:
     """One element of ``filesystems`` of the FSMap. :raises Unavailable: of a Ceph that is too old"""
     m = entry["mdsmap"]
-    automate = m.get("flags_state", {}).get("balance_automate")
+    flags = m.get("flags_state", {})
+    automate = flags.get("balance_automate")
     if automate is None:
         raise Unavailable(f"this Ceph is older than {OLDEST}: it has no balance_automate; upgrade Ceph first")
     mds = (
@@ -54,6 +55,7 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
         balancer=str(m["balancer"]),
         bal_rank_mask=str(m["bal_rank_mask"]),
         metadata_pool=int(m["metadata_pool"]),
+        joinable=bool(flags.get("joinable", True)),
     )
 
 

@@ -24,6 +24,7 @@ STOP_CHECKS = (
 # Of these: what was moved may be why. It may be put back, and be rolled back.
 BUSY_CHECKS = ("MDS_SLOW_REQUEST", "MDS_CACHE_OVERSIZED")
 
+JOINABLE = "ceph fs set {} joinable true"  # of what 'ceph fs fail' has taken down
 PLAN, SCHEDULER = "the plan", "the scheduler"  # who waits
 
 
@@ -85,7 +86,8 @@ def inactive(fs: FsState) -> str | None:
     if fs.damaged:
         return f"rank {format_ranks(fs.damaged)} is damaged: repair it"
     if fs.failed:
-        return f"rank {format_ranks(fs.failed)} has failed: start its MDS or a standby"
+        start = "start its MDS or a standby" if fs.joinable else f"run '{JOINABLE.format(fs.name)}'"
+        return f"rank {format_ranks(fs.failed)} has failed: {start}"
     waiting = [m for m in fs.mds if m.state != "up:active"]
     if waiting:
         who = ", ".join(f"rank {m.rank} (mds.{m.name}) is {m.state}" for m in waiting)

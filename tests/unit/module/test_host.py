@@ -26,6 +26,12 @@ def test_a_file_system_is_as_the_mon_tells_it(entry: dict[str, Any]) -> None:
     assert fs_state(entry).name == "cephfs"
 
 
+def test_a_file_system_that_was_failed_lets_no_mds_join(entry: dict[str, Any]) -> None:
+    assert fs_state(entry).joinable
+    entry["mdsmap"]["flags_state"]["joinable"] = False
+    assert not fs_state(entry).joinable
+
+
 def test_an_mds_that_the_mon_misses_is_laggy(entry: dict[str, Any]) -> None:
     assert not any(mds.laggy for mds in fs_state(entry).mds)
     for info in entry["mdsmap"]["info"].values():

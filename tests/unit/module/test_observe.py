@@ -899,6 +899,7 @@ READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-onl
     ("change", "health", "silent", "word"),
     [
         ({"failed": (2,)}, {}, {}, "rank 2 has failed"),
+        ({"failed": (0, 1), "joinable": False}, {}, {}, "run 'ceph fs set cephfs joinable true'"),
         ({"damaged": (1,)}, {}, {}, "damaged"),
         ({"max_mds": 3}, {}, {}, "resized from 4 to 3"),
         ({"max_mds": 6}, {}, {}, "start 2 more, or run 'ceph fs set cephfs max_mds 4'"),
