@@ -179,6 +179,13 @@ class Catalogue:
         self._doubted |= set(inos)
         self.known = self.known.without(inos)
 
+    def doubt_above(self) -> None:
+        """Nothing was read for a while: what operators have set above directories since, and their masks, are
+        not known. Their pins are looked at again before they are changed."""
+        self._above, self._masks = Above(), {}
+        masks: Mapping[int, str] | None = None if self.known.masks is None else {}
+        self.known = replace(self.known, facts={}, masks=masks, ripe=False)
+
     def refresh(self, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float) -> bool:
         """One round. Did it end early, as parts of something came to be known, or that it has some? Each
         question waits at a full rank: what relieves it comes first. The rest is for the next round.
