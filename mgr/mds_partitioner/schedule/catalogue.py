@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -227,7 +228,7 @@ class Catalogue:
         self._list_all(fs)
         self._look_above(fs, below, awake if hooked else [], wanted, owned, now)
         self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
-        self._read_fragments(fs, quiet, wanted, c, now)
+        self._read_fragments(fs, quiet, wanted, c, owned, now)
         self._rotation.see(wanted.requests, self._directories, below, read)
         self._read_facts(fs, limit, awake, wanted, now)
         self._find_new(fs, now)
@@ -420,16 +421,26 @@ class Catalogue:
         )
 
     def _read_fragments(
-        self, fs: FsState, busiest: Sequence[Directory], wanted: Wanted, c: Circumstances, now: float
+        self,
+        fs: FsState,
+        busiest: Sequence[Directory],
+        wanted: Wanted,
+        c: Circumstances,
+        owned: Owned,
+        now: float,
     ) -> None:
-        """What is not looked at again is forgotten."""
+        """What is not looked at again is forgotten, and what we have pinned since: that would hold all of
+        it."""
         if c.distributed_factor is None:
             self._fragments = {}
             return
         there = {d.ino for d in busiest} | wanted.moving
         hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in there]
         self._fragments = {
-            ino: kept for ino, kept in self._fragments.items() if 0.0 <= now - kept[0] <= 2 * FRESH
+            ino: kept
+            for ino, kept in self._fragments.items()
+            if 0.0 <= now - kept[0] <= 2 * FRESH
+            if owned.moved_at.get(kept[1].ino, -math.inf) < kept[0]
         }
         tops, churning = self._insides.turnover.tops(), self._insides.turnover.churning()
         parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)

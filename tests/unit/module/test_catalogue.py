@@ -17,7 +17,7 @@ from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.reasons import EPHEMERAL_PIN
 from mds_partitioner.errors import Unavailable
-from mds_partitioner.model import Churning
+from mds_partitioner.model import NO_PIN, Churning
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.children import Brood
 from mds_partitioner.observe.directories import MOST_ENTRIES, SELDOM, Everything
@@ -675,6 +675,20 @@ def test_what_was_deleted_is_looked_up_a_few_at_a_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(host, "object_attribute", silent)
     deleted.look(host.state, gone)
     assert deleted.inos == {900, 901}, "in doubt it is there"
+
+
+def test_what_could_be_distributed_is_looked_at_again_when_we_have_pinned_it() -> None:
+    """A pin that is not known would not be taken off, and hold all of it."""
+    host: Any = (cluster := Cluster([250.0, 20.0]))
+    cluster.files[100], cluster.below[PARENT] = 5000, 5000
+    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({PARENT: 250.0}, hot=frozenset({100}))
+    for now in (BEGINNING, BEGINNING + 1.0):
+        catalogue.refresh(cluster.state, 200, wanted, NOTHING, now)
+    assert catalogue.known.fragments[100].pin == NO_PIN
+    cluster.directories[100].pin = 2
+    ours = Owned(pins={100: 2}, moved_at={100: BEGINNING + 5.0})
+    catalogue.refresh(cluster.state, 200, wanted, ours, BEGINNING + 10.0)
+    assert catalogue.known.fragments[100].pin == 2
 
 
 @pytest.mark.parametrize(("inside", "ino"), [("", ROOT), (PARENT, 100)])
