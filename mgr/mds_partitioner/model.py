@@ -35,6 +35,7 @@ class FsState:
     balancer: str  # name of the Mantle object, "" for the built-in balancer
     bal_rank_mask: str  # as it was typed: "-1", "all", "0x0", "0x3"; see plan.ranks.balanced_ranks
     metadata_pool: int = -1
+    joinable: bool = True  # else MDSs take none of its ranks, as after ``ceph fs fail``
 
     def active(self) -> tuple[MdsInfo, ...]:
         """The MDSs in state up:active, by rank."""

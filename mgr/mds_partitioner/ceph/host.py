@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
@@ -33,7 +34,8 @@ TELLS_TIMEOUT = 2 * TELL_TIMEOUT  # all of ``tell_each``, however many MDSs hang
 def fs_state(entry: Mapping[str, Any]) -> FsState:
     """One element of ``filesystems`` of the FSMap. :raises Unavailable: of a Ceph that is too old"""
     m = entry["mdsmap"]
-    automate = m.get("flags_state", {}).get("balance_automate")
+    flags = m.get("flags_state", {})
+    automate = flags.get("balance_automate")
     if automate is None:
         raise Unavailable(f"this Ceph is older than {OLDEST}: it has no balance_automate; upgrade Ceph first")
     mds = (
@@ -53,6 +55,7 @@ def fs_state(entry: Mapping[str, Any]) -> FsState:
         balancer=str(m["balancer"]),
         bal_rank_mask=str(m["bal_rank_mask"]),
         metadata_pool=int(m["metadata_pool"]),
+        joinable=bool(flags.get("joinable", True)),
     )
 
 
@@ -261,11 +264,14 @@ class Host:
 
         return {name: outcome(name) for name in names}
 
-    def has_hook(self, fs: FsState) -> bool:
-        """Do all active MDSs have our hook? One that does not answer in time is taken for one without."""
+    def has_hook(self, fs: FsState) -> bool | None:
+        """Do all active MDSs have our hook? None: nobody knows, as not all have answered."""
         names = [m.name for m in fs.active()]
-        answers = self.tell_each(fs, names, compat.HOOK_COMMAND, path="/", depth=0)
-        return bool(answers) and not any(isinstance(a, PartitionerError) for a in answers.values())
+        answers = self.tell_each(fs, names, compat.HOOK_COMMAND, path="/", depth=0).values()
+        failed = [answer for answer in answers if isinstance(answer, PartitionerError)]
+        if any(error.code == errno.EINVAL for error in failed):  # it knows no such command (AdminSocket.cc)
+            return False
+        return None if failed or not answers else True
 
     def on_fs(self, fs: FsState, call: Callable[[FileSystem], T], ino: int | None = None) -> T:
         """Run ``call`` on the mounted file system. ``ino``: of the directory that it is about, see ``hangs``.

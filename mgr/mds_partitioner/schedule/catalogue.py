@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -179,6 +180,13 @@ class Catalogue:
         self._doubted |= set(inos)
         self.known = self.known.without(inos)
 
+    def doubt_above(self) -> None:
+        """Nothing was read for a while: what operators have set above directories since, and their masks, are
+        not known. Their pins are looked at again before they are changed."""
+        self._above, self._masks = Above(), {}
+        masks: Mapping[int, str] | None = None if self.known.masks is None else {}
+        self.known = replace(self.known, facts={}, masks=masks, ripe=False)
+
     def refresh(self, fs: FsState, limit: int, wanted: Wanted, owned: Owned, now: float) -> bool:
         """One round. Did it end early, as parts of something came to be known, or that it has some? Each
         question waits at a full rank: what relieves it comes first. The rest is for the next round.
@@ -220,7 +228,7 @@ class Catalogue:
         self._list_all(fs)
         self._look_above(fs, below, awake if hooked else [], wanted, owned, now)
         self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
-        self._read_fragments(fs, quiet, wanted, c, now)
+        self._read_fragments(fs, quiet, wanted, c, owned, now)
         self._rotation.see(wanted.requests, self._directories, below, read)
         self._read_facts(fs, limit, awake, wanted, now)
         self._find_new(fs, now)
@@ -368,7 +376,7 @@ class Catalogue:
         parts: Mapping[int, list[Directory]],
         strangers: frozenset[int],
         wanted: Wanted,
-        hooked: bool,
+        hooked: bool | None,
         now: float,
     ) -> Known:
         old, directories = self.known, self._rotation.directories()
@@ -388,6 +396,7 @@ class Catalogue:
         broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
         busiest = self._busiest(wanted.requests, SURE)
         told = all(d.ino in counted for d in busiest) or self._tries >= TRIES
+        masks = {**(old.masks or {}), **self._masks} if hooked else old.masks
         return Known(
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
@@ -401,7 +410,7 @@ class Catalogue:
             },
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
             self._ephemerals.found | above,
-            {**(old.masks or {}), **self._masks} if hooked else old.masks,
+            None if hooked is False else masks,
             self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
@@ -412,16 +421,26 @@ class Catalogue:
         )
 
     def _read_fragments(
-        self, fs: FsState, busiest: Sequence[Directory], wanted: Wanted, c: Circumstances, now: float
+        self,
+        fs: FsState,
+        busiest: Sequence[Directory],
+        wanted: Wanted,
+        c: Circumstances,
+        owned: Owned,
+        now: float,
     ) -> None:
-        """What is not looked at again is forgotten."""
+        """What is not looked at again is forgotten, and what we have pinned since: that would hold all of
+        it."""
         if c.distributed_factor is None:
             self._fragments = {}
             return
         there = {d.ino for d in busiest} | wanted.moving
         hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in there]
         self._fragments = {
-            ino: kept for ino, kept in self._fragments.items() if 0.0 <= now - kept[0] <= 2 * FRESH
+            ino: kept
+            for ino, kept in self._fragments.items()
+            if 0.0 <= now - kept[0] <= 2 * FRESH
+            if owned.moved_at.get(kept[1].ino, -math.inf) < kept[0]
         }
         tops, churning = self._insides.turnover.tops(), self._insides.turnover.churning()
         parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)

@@ -102,16 +102,21 @@ class Orders:
         orders = watch.orders
         if watch.kept.prepared:
             return
-        done = {
-            step.target
+        steps = [
+            run.records.get(i)
             for run in scheduled_since(self._plans.of(fs), watch.kept.since)
             if run.head.state != ROLLED_BACK
-            for step in run.plan.steps
-        }
-        if TO_AUTH not in done:
+            for i, step in enumerate(run.plan.steps)
+            if step.target == TO_AUTH
+        ]
+        begun = [record for record in steps if record is None or record.why not in LET_BE]
+        if None in begun:
+            return  # it is executed in a moment; the next manager does not know of it until then
+        if not begun:
             old = SharedOption(self._host, TO_AUTH, scheduler_user(fs.fscid), FORWARDS).read()
             if old != FORWARDS:
                 self._execute(fs, watch, preparation(fs, old, now.wall))
+                return
         self._ledger.save(fs.fscid, watch, orders, prepared=True)
 
     def undo(self, fs: FsState, watch: Watch) -> None:
@@ -156,9 +161,8 @@ class Orders:
         self._forget_dropped(fs, watch)
         turns, keys, lost = [], set[tuple[int, float]](), set[int]()
         let_be, not_set, day = set[tuple[int, float]](), set[int](), watch.kept.day
-        runs = {run.plan.name: run for run in scheduled_since(self._plans.of(fs), watch.kept.since)}
-        for turn in watch.kept.turns:
-            left = dict(_left(runs[turn.plan])) if turn.plan in runs and not turn.undone else {}
+        # Also of before a stop: what was left then nobody has looked at.
+        for turn, left in _left_by_turn(watch.kept.turns, self._plans.of(fs)):
             now_left = ((ino, left[ino]) for ino, _ in (turn.about if left else ()) if ino in left)
             new = tuple(each for each in now_left if each not in turn.left)
             if not new:
@@ -313,6 +317,16 @@ def turn_of(watch: Watch, state: State, decision: Decision, now: Now) -> Turn:
         split=tuple(pieces[ino].path for ino in decision.split),
         scatter=decision.scatter,
     )
+
+
+def _left_by_turn(turns: Sequence[Turn], runs: Sequence[Run]) -> Iterator[tuple[Turn, dict[int, str]]]:
+    """Each turn, and what of its plan was left where it is, as ``_left``. The name of a plan that is
+    forgotten is given again: it is that of the last turn."""
+    named = {run.plan.name: run for run in runs if run.plan.scheduled}
+    last = {turn.plan: turn for turn in turns}
+    for turn in turns:
+        run = named.get(turn.plan) if turn is last[turn.plan] and not turn.undone else None
+        yield turn, {} if run is None else dict(_left(run))
 
 
 def _left(run: Run) -> Iterator[tuple[int, str]]:

@@ -117,6 +117,8 @@ class Rounds:
             watch.due = min(watch.due, now.steady + GLANCE, again)
         elif watch.due == due:  # nobody wants it sooner
             watch.due = max(due, again)
+        if self._tick_interval.short(fscid):  # that is given back in time, however long the interval is
+            watch.due = min(watch.due, now.steady + CALM)
 
     def hasten(self) -> None:
         """The intervals may have become shorter: no longer ones are waited for."""

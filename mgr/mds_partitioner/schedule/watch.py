@@ -21,6 +21,7 @@ from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
 from ..options import Settings
 from ..plan.ranks import mask_of
 from ..workers import GivenUp
+from .above import FRESH
 from .catalogue import Catalogue, Known
 from .core.demand import CHANGED
 from .core.learn import unseen
@@ -143,6 +144,7 @@ class Watch:
         self.told, self.heat, self.lumps, self.subtrees, self.verdict = {}, {}, {}, {}, None
         self.measured = self.asked = self.mapped = float("-inf")
         self.pressing_since = self.waits_since = None
+        self.catalogue.doubt_above()
         self.look_fails()
         self.decision = Decision(why=NOT_YET)
 
@@ -158,8 +160,10 @@ class Watch:
             self.advised_since = now
 
     def waits(self, why: str, now: float) -> None:
-        """It waits, or not. now: steady clock, s"""
+        """It waits, or not: meanwhile directories are not read. now: steady clock, s"""
         if not why:
+            if self.waits_since is not None and now - self.waits_since > FRESH:
+                self.catalogue.doubt_above()
             self.waits_since = None
         elif self.waits_since is None:
             self.waits_since = now

@@ -24,6 +24,7 @@ STOP_CHECKS = (
 # Of these: what was moved may be why. It may be put back, and be rolled back.
 BUSY_CHECKS = ("MDS_SLOW_REQUEST", "MDS_CACHE_OVERSIZED")
 
+JOINABLE = "ceph fs set {} joinable true"  # of what 'ceph fs fail' has taken down
 PLAN, SCHEDULER = "the plan", "the scheduler"  # who waits
 
 
@@ -57,7 +58,7 @@ def why_wait(
         misses them
     :param who: waits, as it is called in the sentence
     """
-    away = inactive(fs)
+    away = inactive(fs) or _rankless(fs)
     if away is not None:
         return f"{away}; {who} then goes on"
     there = len(fs.ranks_in)
@@ -85,13 +86,23 @@ def inactive(fs: FsState) -> str | None:
     if fs.damaged:
         return f"rank {format_ranks(fs.damaged)} is damaged: repair it"
     if fs.failed:
-        return f"rank {format_ranks(fs.failed)} has failed: start its MDS or a standby"
+        start = "start its MDS or a standby" if fs.joinable else f"run '{JOINABLE.format(fs.name)}'"
+        return f"rank {format_ranks(fs.failed)} has failed: {start}"
     waiting = [m for m in fs.mds if m.state != "up:active"]
     if waiting:
         who = ", ".join(f"rank {m.rank} (mds.{m.name}) is {m.state}" for m in waiting)
         return f"{who}: wait until every rank is active"
     absent = sorted(set(fs.ranks_in) - {m.rank for m in fs.mds})
     return f"rank {format_ranks(absent)} has no MDS: start one" if absent else None
+
+
+def _rankless(fs: FsState) -> str | None:
+    """The same of a file system without ranks; None: it has some. Of one that was taken down no health check
+    tells (MDSMap.cc, MDS_ALL_DOWN)."""
+    if fs.ranks_in:
+        return None
+    down = f"'{fs.name}' is down: run 'ceph fs set {fs.name} down false'"
+    return f"'{fs.name}' has no MDS: start one" if fs.max_mds else down
 
 
 def silence(fs: FsState, silent: Mapping[int, float]) -> str:

@@ -17,7 +17,7 @@ from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.reasons import EPHEMERAL_PIN
 from mds_partitioner.errors import Unavailable
-from mds_partitioner.model import Churning
+from mds_partitioner.model import NO_PIN, Churning
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.children import Brood
 from mds_partitioner.observe.directories import MOST_ENTRIES, SELDOM, Everything
@@ -53,10 +53,11 @@ class Counting:
     frozen: bool = False  # nothing is answered
     hangs: str = ""  # nor is a question by this name
     late: list[Any] = field(default_factory=list)
+    hook: bool | None = False
 
-    def has_hook(self, fs: Any) -> bool:
+    def has_hook(self, fs: Any) -> bool | None:
         """Host.has_hook."""
-        return False
+        return self.hook
 
     def on_fs(self, fs: Any, call: Any) -> Any:
         """Host.on_fs."""
@@ -676,6 +677,20 @@ def test_what_was_deleted_is_looked_up_a_few_at_a_time(monkeypatch: pytest.Monke
     assert deleted.inos == {900, 901}, "in doubt it is there"
 
 
+def test_what_could_be_distributed_is_looked_at_again_when_we_have_pinned_it() -> None:
+    """A pin that is not known would not be taken off, and hold all of it."""
+    host: Any = (cluster := Cluster([250.0, 20.0]))
+    cluster.files[100], cluster.below[PARENT] = 5000, 5000
+    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({PARENT: 250.0}, hot=frozenset({100}))
+    for now in (BEGINNING, BEGINNING + 1.0):
+        catalogue.refresh(cluster.state, 200, wanted, NOTHING, now)
+    assert catalogue.known.fragments[100].pin == NO_PIN
+    cluster.directories[100].pin = 2
+    ours = Owned(pins={100: 2}, moved_at={100: BEGINNING + 5.0})
+    catalogue.refresh(cluster.state, 200, wanted, ours, BEGINNING + 10.0)
+    assert catalogue.known.fragments[100].pin == 2
+
+
 @pytest.mark.parametrize(("inside", "ino"), [("", ROOT), (PARENT, 100)])
 def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -> None:
     cluster = Cluster([20.0] * 4)
@@ -933,6 +948,16 @@ def test_what_could_be_moved_from_a_full_rank_is_looked_into_though_others_have_
     assert _to_count(view) == {12, 13}
     hooked = replace(view, pieces=(*busy, home[0]._replace(held=UNREAD_MASK, parts=1)))
     assert _to_count(hooked) == {10}
+
+
+def test_no_mask_is_waited_for_of_mdss_that_have_no_hook_any_more() -> None:
+    """Those that do not answer may have it still."""
+    host: Any = Counting(cluster := Cluster([0.0] * 2), hook=True)
+    catalogue = Catalogue(host, BEGINNING)
+    for hook, masks in ((True, {}), (True, {100: "-1"}), (None, {100: "-1"}), (False, None)):
+        host.hook = hook
+        catalogue.refresh(cluster.state, 200, Wanted({f"{NOGROUP}/s0": 9.0}), NOTHING, BEGINNING)
+        assert catalogue.known.masks == masks
 
 
 @pytest.mark.parametrize("busy", [1, 40])

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster
 
-from mds_partitioner.ceph.host import fs_state
-from mds_partitioner.errors import Unavailable
+from mds_partitioner.ceph.host import Host, fs_state
+from mds_partitioner.errors import CephError, Unavailable
 
 
 @pytest.fixture
@@ -26,6 +26,12 @@ def test_a_file_system_is_as_the_mon_tells_it(entry: dict[str, Any]) -> None:
     assert fs_state(entry).name == "cephfs"
 
 
+def test_a_file_system_that_was_failed_lets_no_mds_join(entry: dict[str, Any]) -> None:
+    assert fs_state(entry).joinable
+    entry["mdsmap"]["flags_state"]["joinable"] = False
+    assert not fs_state(entry).joinable
+
+
 def test_an_mds_that_the_mon_misses_is_laggy(entry: dict[str, Any]) -> None:
     assert not any(mds.laggy for mds in fs_state(entry).mds)
     for info in entry["mdsmap"]["info"].values():
@@ -39,3 +45,24 @@ def test_a_ceph_that_is_too_old_is_told(entry: dict[str, Any], flags: dict[str, 
     entry["mdsmap"] |= flags
     with pytest.raises(Unavailable, match=r"older than 18\.2\.4: it has no balance_automate; upgrade Ceph"):
         fs_state(entry)
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ([{}, {}], True),
+        ([{}, CephError("unknown command", 22)], False),
+        ([CephError("unknown command", 22), Unavailable("no answer")], False),
+        ([{}, Unavailable("no answer")], None),
+        ([CephError("no such file", 2), {}], None),
+        ([], None),
+    ],
+)
+def test_who_does_not_answer_may_have_the_hook(answers: list[Any], found: bool | None) -> None:
+    class Answering:
+        def tell_each(self, fs: Any, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+            """Host.tell_each."""
+            return dict(zip(names, answers))
+
+    host: Any = Answering()
+    assert Host.has_hook(host, FakeCluster(ranks=len(answers)).state) is found

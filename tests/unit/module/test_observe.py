@@ -899,6 +899,7 @@ READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-onl
     ("change", "health", "silent", "word"),
     [
         ({"failed": (2,)}, {}, {}, "rank 2 has failed"),
+        ({"failed": (0, 1), "joinable": False}, {}, {}, "run 'ceph fs set cephfs joinable true'"),
         ({"damaged": (1,)}, {}, {}, "damaged"),
         ({"max_mds": 3}, {}, {}, "resized from 4 to 3"),
         ({"max_mds": 6}, {}, {}, "start 2 more, or run 'ceph fs set cephfs max_mds 4'"),
@@ -906,6 +907,8 @@ READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-onl
         ({}, {"MDS_READ_ONLY": READ_ONLY}, {}, "MDS_READ_ONLY"),
         ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for over 40 s"),
         ({"ranks_in": (0, 1, 2, 3, 4), "max_mds": 5}, {}, {}, "rank 4 has no MDS"),
+        ({"ranks_in": (), "mds": (), "max_mds": 0}, {}, {}, "run 'ceph fs set cephfs down false'"),
+        ({"ranks_in": (), "mds": (), "max_mds": 2}, {}, {}, "'cephfs' has no MDS: start one"),
     ],
 )
 def test_a_cluster_that_is_not_well_says_what_is_waited_for(

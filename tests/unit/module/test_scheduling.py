@@ -1432,6 +1432,23 @@ def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
     assert cluster.options == {TO_AUTH: "true", TICK: ""}
 
 
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_an_option_that_was_not_set_yet_is_set_when_it_acts_again(cluster: Cluster, fails_over: bool) -> None:
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    while not manager.partitioner.plans.known():
+        manager.rounds.read()
+        manager.rounds.tick()
+    if fails_over:
+        manager = Manager(cluster)
+    else:
+        manager.scheduling.start(manager.fs, ADVISE)
+        manager.run(5)
+        manager.scheduling.start(manager.fs, ACT)
+    manager.run(30)
+    assert cluster.options[TO_AUTH] == "true"
+
+
 @pytest.mark.parametrize("before", ["true", ""])
 def test_what_an_operator_makes_of_an_option_after_the_start_stays_after_a_fail_over(
     cluster: Cluster, before: str
@@ -1479,6 +1496,14 @@ def test_ticks_are_short_while_something_moves(cluster: Cluster, acting: Manager
     acting.run(AT_LAST)
     assert cluster.options == {TO_AUTH: "true", TICK: ""}
     assert not [key for key in cluster.store.items("option/") if TICK in key]
+
+
+def test_ticks_are_short_no_longer_where_looks_are_rare(cluster: Cluster) -> None:
+    manager = Manager(cluster, fewer(scheduler_interval=600))
+    manager.scheduling.start(manager.fs, ACT)
+    until_moving(cluster, manager)
+    manager.run(60)
+    assert loads(cluster) == [200.0] * 4 and cluster.options[TICK] == ""
 
 
 @pytest.mark.parametrize("by", ["stop", "halt", "pause"])

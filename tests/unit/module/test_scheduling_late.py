@@ -79,6 +79,22 @@ def recovered(cluster: Cluster, well: FsState) -> None:
     cluster.checks, cluster.state = {}, well
 
 
+@pytest.mark.parametrize("seconds", [3, 400])
+def test_what_was_not_begun_before_a_stop_is_decided_anew_after_a_start(
+    cluster: Cluster, seconds: int
+) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(seconds)
+    assert told(run) == {(SKIPPED, SCHEDULER_STOPPED)}
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(30)
+    assert loads(cluster) == [200.0] * 4
+    turn = next(turn for turn in manager.scheduling.get(manager.fs).turns if turn.plan == run.plan.name)
+    assert {why for _, why in turn.left} == {SCHEDULER_STOPPED}
+
+
 @pytest.mark.parametrize("harm", [unwell, killed])
 def test_what_waited_for_too_long_is_not_begun(cluster: Cluster, harm: Callable[[Cluster], None]) -> None:
     manager, well = acting(cluster), cluster.state

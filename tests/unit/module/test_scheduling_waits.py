@@ -565,6 +565,41 @@ def test_why_directories_cannot_be_read_is_told_until_they_can(
     assert acting.scheduling.watch(acting.fs).unread == ""
 
 
+@pytest.mark.parametrize("by", ["stop", "pause", "rank"])
+def test_what_is_set_above_directories_while_nobody_looks_is_read_before_anything_is_decided(by: str) -> None:
+    """What looks may be quicker than what reads."""
+    cluster = Cluster([10.0] * 8)
+    manager, well = Manager(cluster), cluster.state
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(60)
+    if by == "stop":
+        manager.scheduling.stop(manager.fs, rollback=False)
+    elif by == "pause":
+        manager.scheduling.pause(manager.fs, 300)
+    else:
+        cluster.state = replace(well, failed=(1,))
+    manager.run(290)
+    group = next(d for d in cluster.directories.values() if d.path == NOGROUP)
+    cluster.load, group.pin, cluster.state = dict.fromkeys(cluster.load, 100.0), 0, well
+    if by == "stop":
+        manager.scheduling.start(manager.fs, ACT)
+    for _ in range(60):
+        manager.rounds.tick()
+        manager.run(1)
+    assert pins(cluster) == [] and manager.scheduling.watch(manager.fs).decision.why.startswith("rank 0 has")
+
+
+def test_a_file_system_that_is_taken_down_is_waited_for(acting: Manager) -> None:
+    cluster, up = acting.cluster, acting.cluster.state
+    cluster.state = replace(up, max_mds=0, ranks_in=(), mds=())
+    acting.run(60)
+    watch = acting.scheduling.watch(acting.fs)
+    assert watch.problem == "" and "down false" in watch.decision.why
+    cluster.state = up
+    acting.run(120)
+    assert pins(cluster)
+
+
 @pytest.mark.parametrize("reports", [0, 1])
 def test_a_rank_of_which_no_rate_is_known_yet_does_not_pass_for_idle(acting: Manager, reports: int) -> None:
     """A new session of an MDS, or of this manager, begins without counters (DaemonServer::handle_open)."""

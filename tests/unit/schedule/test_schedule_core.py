@@ -558,6 +558,14 @@ def test_a_rank_that_crawls_is_not_even() -> None:
     assert decision.why.startswith("even, but for rank 1") and not state.even
 
 
+@pytest.mark.parametrize(("load", "told"), [(200.0, "800 req/s are for what cannot"), (700.0, "fits")])
+def test_a_load_that_is_in_no_directory_on_one_rank_is_told(load: float, told: str) -> None:
+    ranks = RankView(0, 1000.0, 20.0, True, 1000.0, 20.0), RankView(1, 10.0, 0.1)
+    piece = Piece(5, "/a", 0, load, 100.0, held="x")
+    _, decision = looked_at(View(0.0, ranks, (piece,), harmful=True))
+    assert decision.why.startswith("rank 0 has too much") and told in decision.why
+
+
 def test_idle_moves_nothing() -> None:
     cluster = hot(rate=0.0)
     cluster.go(10)

@@ -7,7 +7,7 @@ import pytest
 
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.roams import GONE, LATE, MEMORY, Roams
-from mds_partitioner.schedule.core.state import Limits, Past, State
+from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
 LOOK = 5.0  # s
@@ -80,6 +80,18 @@ def test_what_was_moved_away_did_not_go_by_itself(past: Past, ours: bool) -> Non
     parts = [Piece(10 + i, f"/p/{i}", 3, 50.0, 300.0, 1) for i in range(16)]
     ranks = RankView(0, 100.0), RankView(1, 0.0), RankView(2, 0.0), RankView(3, 800.0, 9.0, True)
     view = View(100.0, ranks, (Piece(1, "/p", 3, 0.0, 1.0), *parts), True)
+    state, _ = Scheduler(known, view, Limits()).decide()
+    assert (state.roams.rank, state.roams.stays) == (3, () if ours else ((100.0, 20.0),))
+
+
+@pytest.mark.parametrize(
+    ("begun", "lost", "ours"), [(85.0, False, True), (85.0, True, False), (40.0, False, False)]
+)
+def test_what_was_distributed_did_not_go_by_itself(begun: float, lost: bool, ours: bool) -> None:
+    done = {9: Scattered((0, 1, 2, 3), begun, lost)}
+    known = State(at=95.0, scattered=done, roams=Roams(0, 80.0, 95.0, 900.0))
+    ranks = RankView(0, 100.0), RankView(1, 0.0), RankView(2, 0.0), RankView(3, 800.0, 9.0, True)
+    view = View(100.0, ranks, (Piece(9, "/d", None, 800.0, 1.0),), True)
     state, _ = Scheduler(known, view, Limits()).decide()
     assert (state.roams.rank, state.roams.stays) == (3, () if ours else ((100.0, 20.0),))
 

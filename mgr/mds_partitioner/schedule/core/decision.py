@@ -232,11 +232,18 @@ def _said(
     roams = look.state.roams
     if look.lasts < look.limits.horizon:
         return f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
-    if stuck and any(p.rank == stuck[0] and p.ino in look.linked for p in look.view.pieces):
+    return _too_much(look, stuck[0]) if stuck else "nothing is worth a move"
+
+
+def _too_much(look: Look, rank: int) -> str:
+    """Why nothing relieves a rank."""
+    if any(p.rank == rank and p.ino in look.linked for p in look.view.pieces):
         why = "what hard links may be made in is not divided, nor parted from what they may lead to"
-        return f"rank {stuck[0]} has too much: {why}"
-    if stuck and stuck[0] not in apart.crowded(look):
-        return f"rank {stuck[0]} has more than its share, but is far from full: nothing on it is taken apart"
-    if stuck:
-        return f"rank {stuck[0]} has too much: what is on it fits nowhere else, or was moved lately"
-    return "nothing is worth a move"
+        return f"rank {rank} has too much: {why}"
+    if rank not in apart.crowded(look):
+        return f"rank {rank} has more than its share, but is far from full: nothing on it is taken apart"
+    beside = look.state.rest.get(rank, 0.0)
+    if beside > look.shares[rank]:  # whatever is moved
+        why = "cannot be moved, as files right in '/', or what is on several ranks"
+        return f"rank {rank} has too much: as far as its MDS tells, {beside:.0f} req/s are for what {why}"
+    return f"rank {rank} has too much: what is on it fits nowhere else, or was moved lately"

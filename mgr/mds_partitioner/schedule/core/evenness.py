@@ -85,6 +85,8 @@ def _roaming(look: Look, relative: Mapping[int, float]) -> Roams:
 def _moved_away(state: State) -> float:
     """req/s that left the rank that was full last, since it was, as we moved them; but for what ended."""
     roams = state.roams
+    if any(done.begun >= roams.since and not done.lost for done in state.scattered.values()):
+        return math.inf  # MDSs spread it over ranks: how much of it left this one is not known
     left = (
         p for p in state.past if p.move.source == roams.rank and (p.under_way or p.arrived >= roams.since)
     )
