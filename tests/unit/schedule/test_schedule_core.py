@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
@@ -21,7 +21,7 @@ from mds_partitioner.schedule.core.demand import HELD
 from mds_partitioner.schedule.core.links import Links
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.newcomers import placed
-from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, spread, weights
+from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, late, spread, weights
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, UNREAD, Decision, Move, Piece, RankView, View
 
@@ -1762,9 +1762,36 @@ def test_what_sleeps_is_spread_by_what_it_had_when_it_woke() -> None:
     """One with all of a rank's share is not joined by those that have a tenth of it each."""
     sleepers = [Piece(n, f"/p{n}", 1 if n == 9 else 0, 0.0, 10.0) for n in range(1, 10)]
     wakes = [Wake(0.0, 80.0 if n == 9 else 10.0, n) for n in range(1, 10)]
-    by = Stakes(0.01, 1e6, 100, True)
-    assert not spread(sleepers, weights(sleepers, wakes), {0: 1.0, 1: 1.0}, 1000.0, (), by)
-    assert len(spread(sleepers, weights(sleepers, ()), {0: 1.0, 1: 1.0}, 1000.0, (), by)) == 3
+    by, requests = Stakes(0.01, 1e6, 100, True), dict.fromkeys(range(1, 10), 1000.0)
+    assert not spread(sleepers, weights(sleepers, wakes), {0: 1.0, 1: 1.0}, requests, (), by)
+    assert len(spread(sleepers, weights(sleepers, ()), {0: 1.0, 1: 1.0}, requests, (), by)) == 3
+
+
+@pytest.mark.parametrize(
+    ("again", "waits"),
+    [((0, 0, 0), {1: 0.0, 2: 200.0}), ((1, 1, 1), {1: 200.0, 2: 0.0}), ((0, 1, 1), {1: 0.0, 2: 0.0})],
+    ids=["only what is new woke", "only what was used before woke", "of neither did enough"],
+)
+def test_what_was_used_before_is_told_from_what_is_used_for_the_first_time(
+    again: Sequence[int], waits: Mapping[int, float]
+) -> None:
+    wakes = [Wake(0.0, 10.0, 7 + n, bool(of)) for n, of in enumerate(again)]
+    assert late(wakes, {1: True, 2: False}, 100.0, 0.0, 600.0) == waits
+    assert late(wakes, {1: True, 2: False}, 10.0, 0.0, 600.0) == {}, "more may wake with these"
+
+
+def test_what_jobs_leave_behind_is_not_spread() -> None:
+    """Each minute another one is used, and the one before is not any more; all are on one rank."""
+    cluster = Cluster(dict.fromkeys(range(1, 13), 0.0), inodes=200.0, now=5000.0)
+    cluster.look()
+    for job in range(1, 13):
+        cluster.rates |= {job: 100.0, job - 1: 0.0}
+        cluster.go(12)
+    assert len(cluster.state.wakes) >= 10
+    ended = {
+        move.ino for when, move in cluster.history if move.load == 0.0 and when - 5000.0 > 60.0 * move.ino
+    }
+    assert ended == set()
 
 
 @pytest.mark.parametrize("why", ["it costs more than it saves", "only two woke", "nothing woke"])

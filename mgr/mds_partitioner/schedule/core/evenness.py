@@ -117,7 +117,7 @@ def _rising(look: Look, rank: int, one: int) -> Rising:
     :param one: look more
     """
     state, now, share = look.state, look.view.now, look.asked.share
-    idle = state.asleep.union(wake.ino for wake in state.wakes if wake.at == now)
+    idle = state.asleep.keys() | {wake.ino for wake in state.wakes if wake.at == now}
     own = ((p.ino, state.demand[p.ino]) for p in look.view.pieces if p.rank == rank and p.ino in idle)
     rising = {ino: d.mean for ino, d in own if d.turned == now and d.mean > ASLEEP * share}
     new = sum(load for ino, load in rising.items() if ino not in state.rising.inos)

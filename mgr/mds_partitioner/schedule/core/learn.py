@@ -196,7 +196,7 @@ class _Lesson:
         return found
 
     @cached_property
-    def sleep(self) -> tuple[frozenset[int], tuple[Wake, ...]]:
+    def sleep(self) -> tuple[dict[int, bool], tuple[Wake, ...]]:
         """What sleeps after this look, and what woke in it."""
         return _woken(self.state, self.demand, self.view)
 
@@ -280,16 +280,20 @@ def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> 
     return frozenset(rank for move in moving for rank in (move.source, move.target))
 
 
-def _woken(state: State, demand: Mapping[int, Demand], view: View) -> tuple[frozenset[int], tuple[Wake, ...]]:
+def _woken(
+    state: State, demand: Mapping[int, Demand], view: View
+) -> tuple[dict[int, bool], tuple[Wake, ...]]:
     """What sleeps after this look, and what woke in it. While no client is at work nothing falls asleep, nor
     does what has gone on since, but is not expected to yet."""
     share = sum(r.requests for r in view.ranks) / max(1, len(view.ranks))
-    most = ASLEEP * share
+    most, before = ASLEEP * share, state.demand
     at_work = view.pieces if share else ()
     idle = {p.ino for p in at_work if p.requests <= most and demand[p.ino].mean <= most}
-    asleep = (state.asleep & demand.keys()) | idle
+    fell = {ino: ino in before and before[ino].mean > most for ino in idle - state.asleep.keys()}
+    asleep = {ino: used for ino, used in state.asleep.items() if ino in demand} | fell
     woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
-    return frozenset(asleep.difference(woken)), tuple(Wake(view.now, demand[i].mean, i) for i in woken)
+    wakes = tuple(Wake(view.now, demand[i].mean, i, asleep[i]) for i in woken)
+    return {ino: used for ino, used in asleep.items() if ino not in woken}, wakes
 
 
 def _awake(wake: Wake, demand: Mapping[int, Demand], now: float) -> Wake:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from .look import Look
 from .reunite import Reunion, due, joined
-from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, expected, spread, weights
+from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, late, spread, weights
 from .state import State
 from .view import Decision, Piece, count
 
@@ -26,10 +26,11 @@ def _ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
     moves = min(pace.moves, int(limits.pins * LEFT - view.pins))
     sleepers = _asleep(look)
     since = max(state.began, view.now - limits.memory)
-    late = expected(state.wakes, view.now, since, len(sleepers), limits.horizon)
+    used = {piece.ino: state.asleep.get(piece.ino, False) for piece in sleepers}
+    requests = late(state.wakes, used, view.now, since, limits.horizon)
     by = Stakes(look.price, pace.inodes, moves, pace.idle)
     weight = weights(sleepers, state.wakes)
-    found = spread(sleepers, weight, look.capacity, late, _resting(state), by)
+    found = spread(sleepers, weight, look.capacity, requests, _resting(state), by)
     if not found:
         return state, decision
     why = f"{count(found)} of what nobody uses now, as what slept woke lately; {decision.why}"

@@ -88,7 +88,7 @@ def joined(state: State, inos: Collection[int]) -> State:
     return replace(
         state,
         split=state.split - set(inos),
-        asleep=state.asleep - set(inos),
+        asleep={ino: used for ino, used in state.asleep.items() if ino not in inos},
         demand={ino: known for ino, known in state.demand.items() if ino not in inos},
         quiet={ino: passed for ino, passed in state.quiet.items() if ino not in inos},
     )

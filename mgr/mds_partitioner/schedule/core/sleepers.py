@@ -34,11 +34,13 @@ class Wake:
     """A piece that had next to nothing and came to have ``load`` req/s. at: steady clock, s.
 
     :ivar ino: its inode number
+    :ivar again: it had been used before, and then no more
     """
 
     at: float
     load: float
     ino: int = 0
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,31 @@ def jumped(wakes: Sequence[Wake], now: float, requests: float) -> bool:
     return sum(wake.load for wake in wakes if now - wake.at <= APART) >= JUMPS * requests > 0.0
 
 
-def expected(wakes: Sequence[Wake], now: float, began: float, sleepers: int, horizon: float) -> float:
-    """Requests that are late when one of them wakes where there is no room, as often as is likely.
+def late(
+    wakes: Sequence[Wake], sleepers: Mapping[int, bool], now: float, began: float, horizon: float
+) -> dict[int, float]:
+    """Requests that are late when one of the sleepers wakes where there is no room, as often as is likely, by
+    inode number. What was used and is no more wakes as often as such did: a job that has ended may never.
 
     None while something wakes: what sleeps now may be about to.
 
+    :param sleepers: by inode number: was it used before?
     :param now: steady clock, s; began: since when all wakes are known
     :param horizon: s that are looked ahead
     """
-    if not sleepers or len(wakes) < SEEN or now - wakes[-1].at < APART:
+    if not wakes or now - wakes[-1].at < APART:
+        return {}
+    found = dict[int, float]()
+    for again in (False, True):
+        alike = [ino for ino, used in sleepers.items() if used is again]
+        requests = _late([wake for wake in wakes if wake.again is again], len(alike), now, began, horizon)
+        found.update(dict.fromkeys(alike, requests))
+    return found
+
+
+def _late(wakes: Sequence[Wake], sleepers: int, now: float, began: float, horizon: float) -> float:
+    """As above, of things that are alike."""
+    if not sleepers or len(wakes) < SEEN:
         return 0.0
     load = sum(wake.load for wake in wakes) / len(wakes)
     often = len(wakes) / max(SHORTEST, now - began) / sleepers
@@ -91,7 +109,7 @@ def spread(
     sleepers: Sequence[Piece],
     weight: Mapping[int, float],
     capacity: Mapping[int, float],
-    late: float,
+    late: Mapping[int, float],
     known: Collection[int],
     by: Stakes,
 ) -> list[Move]:
@@ -101,22 +119,22 @@ def spread(
 
     :param weight: by inode number (``weights``)
     :param capacity: req/s, by rank: ranks need not be alike
-    :param late: requests that are late when one of them sleeps where too many do
+    :param late: requests that are late when each of them sleeps where too many do, by inode number
     :param known: inode numbers of pieces that are not moved again
     """
-    if late <= 0.0:
-        return []  # what has no inodes is not spread for nothing either
+    # What has no inodes is not spread for nothing either; what will not wake takes nobody's place.
+    likely = [piece for piece in sleepers if late.get(piece.ino)]
     have = dict.fromkeys(capacity, 0.0)
-    for piece in sleepers:
+    for piece in likely:
         if piece.rank in have:
             have[piece.rank] += weight[piece.ino]
     share = shares(have, capacity)
     ranks, found = sorted(capacity), list[Move]()
-    for number, piece in enumerate(sorted(sleepers, key=lambda piece: (piece.path, piece.ino))):
+    for number, piece in enumerate(sorted(likely, key=lambda piece: (piece.path, piece.ino))):
         source, own = piece.rank, weight[piece.ino]
         if source is None or source not in have or piece.ino in known or have[source] - share[source] < own:
             continue
-        saves = late * own * (have[source] - share[source]) / have[source]
+        saves = late[piece.ino] * own * (have[source] - share[source]) / have[source]
         emptiest = min(ranks, key=lambda rank: (have[rank] - share[rank], rank))
         turn = ranks[number % len(ranks)]
         target = turn if turn == source or have[turn] < share[turn] else emptiest

@@ -178,7 +178,8 @@ class State:
     :ivar calm: req/s of all ranks when nothing was under way last, and by and by as it is now; 0: unknown
     :ivar calms: the same at the last looks at which nothing was, oldest first: loads have dips of their own
     :ivar toll: what moving costs (toll.py)
-    :ivar asleep: inode numbers of pieces that had next to nothing, and have not woken since
+    :ivar asleep: pieces that had next to nothing, and have not woken since, by inode number: were they used
+        before?
     :ivar wakes: of the last hour, oldest first
     :ivar waited: when it waited last, steady clock, s; -1: never
     :ivar peak: req/s that a rank had, on the mean, at its most of late
@@ -220,7 +221,7 @@ class State:
     calm: float = 0.0
     calms: tuple[float, ...] = ()
     toll: Toll = field(default_factory=Toll)
-    asleep: frozenset[int] = frozenset()
+    asleep: Mapping[int, bool] = field(default_factory=dict)
     wakes: tuple[Wake, ...] = ()
     quiet: Mapping[int, Quiet] = field(default_factory=dict)
     waited: float = -1.0
