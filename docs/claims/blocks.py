@@ -40,7 +40,7 @@ OTHERS = (
     "scheduler/eight-fourth/cnn-tentacle-5x8",
     *(
         f"scheduler/five/{load}-tentacle-5x5"
-        for load in ("cnn", "flash", "jumps", "mix", "nlp", "web", "zipf")
+        for load in ("churn", "cnn", "flash", "jumps", "mix", "nlp", "web", "zipf")
     ),
     *(f"scheduler/five-again/{load}-tentacle-5x5" for load in ("cnn", "flash", "jumps", "nlp", "zipf")),
     "scheduler/five-slow/nlp-tentacle-5x5",

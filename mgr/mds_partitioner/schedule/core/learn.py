@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 
 from ...engine.inside import CROWD
 from .demand import BEGINS, HELD, Demand, first
@@ -292,7 +293,8 @@ def _woken(
     fell = {ino: ino in before and before[ino].mean > most for ino in idle - state.asleep.keys()}
     asleep = {ino: used for ino, used in state.asleep.items() if ino in demand} | fell
     woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
-    wakes = tuple(Wake(view.now, demand[i].mean, i, asleep[i]) for i in woken)
+    used = fmean(asleep.values()) if asleep else 0.0
+    wakes = tuple(Wake(view.now, demand[i].mean, i, asleep[i], used) for i in woken)
     return {ino: used for ino, used in asleep.items() if ino not in woken}, wakes
 
 

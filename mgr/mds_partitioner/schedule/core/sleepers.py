@@ -34,13 +34,14 @@ class Wake:
     """A piece that had next to nothing and came to have ``load`` req/s. at: steady clock, s.
 
     :ivar ino: its inode number
-    :ivar again: it had been used before, and then no more
+    :ivar again: it had been used before, and then no more; used: of what slept, so much had, 0 to 1
     """
 
     at: float
     load: float
     ino: int = 0
     again: bool = False
+    used: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def late(
 ) -> dict[int, float]:
     """Requests that are late when one of the sleepers wakes where there is no room, as often as is likely, by
     inode number. What was used and is no more wakes as often as such did: a job that has ended may never.
+    Until so many woke that there should be some of these all are alike.
 
     None while something wakes: what sleeps now may be about to.
 
@@ -78,11 +80,12 @@ def late(
     """
     if not wakes or now - wakes[-1].at < APART:
         return {}
-    found = dict[int, float]()
+    found = dict.fromkeys(sleepers, _late(wakes, len(sleepers), now, began, horizon))
     for again in (False, True):
-        alike = [ino for ino, used in sleepers.items() if used is again]
-        requests = _late([wake for wake in wakes if wake.again is again], len(alike), now, began, horizon)
-        found.update(dict.fromkeys(alike, requests))
+        if sum(wake.used if again else 1.0 - wake.used for wake in wakes) >= SEEN:
+            alike = [ino for ino, used in sleepers.items() if used is again]
+            own = [wake for wake in wakes if wake.again is again]
+            found.update(dict.fromkeys(alike, _late(own, len(alike), now, began, horizon)))
     return found
 
 
