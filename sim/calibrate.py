@@ -219,7 +219,9 @@ def place(cluster: Cluster, work: Bench) -> None:
 
 def _planned(cluster: Cluster, work: Bench, requests: Requests, seed: int) -> None:
     """What ``partition`` makes of an analysis under the same load, all on rank 0; then in place."""
-    before = _cluster(work, requests, seed, cluster.physics)
+    # Clients go on: what nobody uses any more has nothing in a cache, and would not move.
+    crowd = work.crowd(requests, seed, ends=False)
+    before = cluster_of(work, crowd, capacity(work.name), seed, cluster.physics)
     course = Course(before, Plan(_context(work.name, seed)).decide, Plan.every, (), seed)
     course.go(ANALYSIS + IN_PLACE, lambda part: None)
     cluster.names.auth[:] = before.names.auth
