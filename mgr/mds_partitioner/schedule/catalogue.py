@@ -195,7 +195,8 @@ class Catalogue:
         :param now: Unix, s
         :raises PartitionerError: the file system does not answer; what was known stays
         """
-        hooked = self._host.has_hook(fs)
+        found = self._host.has_hook(fs)
+        hooked = self.known.masks is not None if found is None else found  # nobody knows: as it was
         c = self.known.circumstances(fs, owned, self._factor(wanted))
         busiest = self._busiest(wanted.requests, len(fs.ranks_in))
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
@@ -376,7 +377,7 @@ class Catalogue:
         parts: Mapping[int, list[Directory]],
         strangers: frozenset[int],
         wanted: Wanted,
-        hooked: bool | None,
+        hooked: bool,
         now: float,
     ) -> Known:
         old, directories = self.known, self._rotation.directories()
@@ -397,7 +398,6 @@ class Catalogue:
         broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
         busiest = self._busiest(wanted.requests, SURE)
         told = all(d.ino in counted for d in busiest) or self._tries >= TRIES
-        masks = {**(old.masks or {}), **self._masks} if hooked else old.masks
         return Known(
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
@@ -405,7 +405,7 @@ class Catalogue:
             {path: self._read_at[path][1] for path in known},
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
             self._ephemerals.found | above,
-            None if hooked is False else masks,
+            {**(old.masks or {}), **self._masks} if hooked else None,
             self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
