@@ -168,7 +168,7 @@ class Catalogue:
         self._asked: dict[int, float] = {}  # when facts were asked for, Unix, s, by inode number
         self._answered: dict[int, float] = {}  # the same, of what was answered
         self._answers: dict[Directory, tuple[DirectoryFacts | None, float]] = {}
-        self._read_at: dict[str, float] = {}  # when those of the last round were asked for, by path
+        self._read_at: dict[str, tuple[DirectoryFacts, float]] = {}  # facts, and when they were asked for
         self._masks: dict[int, str] = {}
         self._early = Early.NOT  # how the last round ended
         self._tries = 0  # rounds in which the busiest were looked at
@@ -195,7 +195,8 @@ class Catalogue:
         :param now: Unix, s
         :raises PartitionerError: the file system does not answer; what was known stays
         """
-        hooked = self._host.has_hook(fs)
+        found = self._host.has_hook(fs)
+        hooked = self.known.masks is not None if found is None else found  # nobody knows: as it was
         c = self.known.circumstances(fs, owned, self._factor(wanted))
         busiest = self._busiest(wanted.requests, len(fs.ranks_in))
         split = [d for d in self._rotation.directories() if d.ino in wanted.split]
@@ -352,7 +353,7 @@ class Catalogue:
         self._answered |= {d.ino: at for d, (_, at) in good.items()}
         self._answered = {ino: at for ino, at in self._answered.items() if ino in there}
         self._rotation.learn({d: found for d, (found, _) in good.items()})
-        self._read_at = {d.path: at for d, (_, at) in good.items()}
+        self._read_at |= {d.path: (found, at) for d, (found, at) in good.items() if found is not None}
 
     def _is_old(self, of: Directory, epoch: float, now: float) -> bool:
         """Were its facts not read in this epoch?"""
@@ -376,11 +377,12 @@ class Catalogue:
         parts: Mapping[int, list[Directory]],
         strangers: frozenset[int],
         wanted: Wanted,
-        hooked: bool | None,
+        hooked: bool,
         now: float,
     ) -> Known:
         old, directories = self.known, self._rotation.directories()
         read = self._rotation.facts()
+        self._read_at = {path: (fact, self._since(path, fact, now)) for path, fact in read.items()}
         one_in = {path.rpartition("/")[0]: fact.directory for path, fact in read.items()}
         clear = {parent for parent, one in one_in.items() if over([one]) <= self._above.found.keys()}
         known = {
@@ -396,21 +398,14 @@ class Catalogue:
         broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
         busiest = self._busiest(wanted.requests, SURE)
         told = all(d.ino in counted for d in busiest) or self._tries >= TRIES
-        masks = {**(old.masks or {}), **self._masks} if hooked else old.masks
         return Known(
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
             known,
-            {
-                # The clock may have been put back.
-                path: min(now, old.read[path])
-                if old.facts.get(path) is fact
-                else self._read_at.get(path, now)
-                for path, fact in known.items()
-            },
+            {path: self._read_at[path][1] for path in known},
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
             self._ephemerals.found | above,
-            None if hooked is False else masks,
+            {**(old.masks or {}), **self._masks} if hooked else None,
             self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
@@ -419,6 +414,11 @@ class Catalogue:
             waiting=tuple(k.path for ino in wanted.split if ino in broods for k in broods[ino].unread),
             too_many=self._everything.too_many,
         )
+
+    def _since(self, path: str, fact: DirectoryFacts, now: float) -> float:
+        """When it was asked for, Unix, s: also of what was not relied on meanwhile."""
+        known, at = self._read_at.get(path, (fact, now))
+        return min(now, at) if known is fact else now  # the clock may have been put back
 
     def _read_fragments(
         self,

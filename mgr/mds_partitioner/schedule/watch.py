@@ -322,7 +322,8 @@ class Looker:
         found_pieces = pieces(seen)
         new = frozenset(p.ino for p in found_pieces if p.rank in answered)
         harmful = watch.verdict.harms({rank.rank for rank in ranks})
-        view = View(now.steady, ranks, found_pieces, harmful, told=new)
+        untold = frozenset(watch.ranks.keys() - watch.heat.keys())
+        view = View(now.steady, ranks, found_pieces, harmful, told=new, untold=untold)
         watch.actual = view
         if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)

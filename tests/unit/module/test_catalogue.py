@@ -950,6 +950,32 @@ def test_what_could_be_moved_from_a_full_rank_is_looked_into_though_others_have_
     assert _to_count(hooked) == {10}
 
 
+def test_masks_are_read_after_a_wait_also_while_an_mds_does_not_answer() -> None:
+    """A full one may be too slow for that; without masks nothing would be moved from it."""
+    host: Any = Counting(cluster := Cluster([0.0] * 2), hook=True)
+    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({f"{NOGROUP}/s0": 9.0})
+    for _ in range(2):
+        catalogue.refresh(cluster.state, 200, wanted, NOTHING, BEGINNING)
+    catalogue.doubt_above()
+    host.hook = None
+    catalogue.refresh(cluster.state, 200, wanted, NOTHING, BEGINNING + 100.0)
+    assert catalogue.known.masks == {100: "-1"}
+
+
+def test_a_pin_that_we_set_after_it_was_read_is_known_also_after_a_wait() -> None:
+    """What was read before the wait is as old as it is."""
+    host: Any = (cluster := Cluster([0.0] * 20))
+    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({f"{NOGROUP}/s0": 9.0})
+    for _ in range(2):
+        catalogue.refresh(cluster.state, 200, wanted, NOTHING, BEGINNING)
+    moved = next(d for d in catalogue.known.directories if d.path == f"{NOGROUP}/s9")
+    ours = Owned(pins={moved.ino: 2}, moved_at={moved.ino: BEGINNING + 20.0})
+    assert catalogue.known.pin(moved, ours) == 2
+    catalogue.doubt_above()
+    catalogue.refresh(cluster.state, 1, wanted, ours, BEGINNING + 100.0)
+    assert catalogue.known.pin(moved, ours) == 2
+
+
 def test_no_mask_is_waited_for_of_mdss_that_have_no_hook_any_more() -> None:
     """Those that do not answer may have it still."""
     host: Any = Counting(cluster := Cluster([0.0] * 2), hook=True)

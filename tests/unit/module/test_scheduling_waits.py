@@ -18,7 +18,7 @@ from test_scheduling import AT_LAST, churned, loads, pins, until_moving
 from mds_partitioner import clock
 from mds_partitioner.act.run import Run
 from mds_partitioner.engine.reasons import PINNED_BY_OPERATOR
-from mds_partitioner.errors import Busy, InDoubt, JournalError
+from mds_partitioner.errors import Busy, InDoubt, JournalError, Unavailable
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
 from mds_partitioner.schedule.core.state import Past, State
@@ -587,6 +587,24 @@ def test_what_is_set_above_directories_while_nobody_looks_is_read_before_anythin
         manager.rounds.tick()
         manager.run(1)
     assert pins(cluster) == [] and manager.scheduling.watch(manager.fs).decision.why.startswith("rank 0 has")
+
+
+def test_what_an_mds_has_not_told_does_not_pass_for_what_cannot_be_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that is full may be too slow for its long list."""
+    cluster, tell_each = Cluster([100.0] * 8), Cluster.tell_each
+
+    def slow(self: Cluster, fs: Any, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+        late = {"m0": Unavailable("no answer")} if prefix == "dump loads" else {}
+        return tell_each(self, fs, names, prefix, **arguments) | late
+
+    monkeypatch.setattr(Cluster, "tell_each", slow)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(60)
+    why = manager.scheduling.watch(manager.fs).decision.why
+    assert why == "rank 0 has too much: its MDS has not told yet of what ('dump loads')"
 
 
 def test_a_file_system_that_is_taken_down_is_waited_for(acting: Manager) -> None:

@@ -1803,6 +1803,17 @@ def test_what_jobs_leave_behind_is_not_spread() -> None:
     assert [move for when, move in slept if when > max(60.0 * move.ino, 60.0 * jobs / 2)] == []
 
 
+def test_what_was_used_before_nobody_was_at_work_is_known_to_have_been() -> None:
+    """Between two jobs nothing at all is asked for."""
+    cluster = Cluster({1: 100.0, 2: 0.0, 3: 0.0})
+    cluster.go(6)
+    cluster.rates[1] = 0.0
+    cluster.go(6)
+    cluster.rates[3] = 100.0
+    cluster.go(6)
+    assert cluster.state.asleep == {1: True, 2: False}
+
+
 @pytest.mark.parametrize("why", ["it costs more than it saves", "only two woke", "nothing woke"])
 def test_what_sleeps_is_left_alone_when(why: str) -> None:
     cluster = jumping(1e6 if why == "it costs more than it saves" else 200.0)

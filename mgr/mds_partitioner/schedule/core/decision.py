@@ -237,6 +237,8 @@ def _said(
 
 def _too_much(look: Look, rank: int) -> str:
     """Why nothing relieves a rank."""
+    if rank in look.view.untold:
+        return f"rank {rank} has too much: its MDS has not told yet of what ('dump loads')"
     if any(p.rank == rank and p.ino in look.linked for p in look.view.pieces):
         why = "what hard links may be made in is not divided, nor parted from what they may lead to"
         return f"rank {rank} has too much: {why}"

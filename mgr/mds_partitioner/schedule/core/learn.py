@@ -290,7 +290,11 @@ def _woken(
     most, before = ASLEEP * share, state.demand
     at_work = view.pieces if share else ()
     idle = {p.ino for p in at_work if p.requests <= most and demand[p.ino].mean <= most}
-    fell = {ino: ino in before and before[ino].mean > most for ino in idle - state.asleep.keys()}
+    # It may have ended while no client was at work.
+    fell = {
+        ino: ino in before and (before[ino].mean > most or demand[ino].turned >= 0.0)
+        for ino in idle - state.asleep.keys()
+    }
     asleep = {ino: used for ino, used in state.asleep.items() if ino in demand} | fell
     woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
     used = fmean(asleep.values()) if asleep else 0.0

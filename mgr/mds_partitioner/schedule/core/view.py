@@ -99,6 +99,7 @@ class View:
     :ivar again: pieces are new, but ranks had no time to report since the look before
     :ivar told: inode numbers of pieces whose ranks told their popularity since the last look; the others have
         what they had then; None: of all
+    :ivar untold: ranks that have never told it
     :ivar harmful: the imbalance factor is above its threshold, or a rank of many is hot
     :ivar wait: why nothing may be changed now, or ""
     :ivar advised: it is as it would be, had advice been followed
@@ -114,6 +115,7 @@ class View:
     measured: bool = True
     again: bool = False
     told: frozenset[int] | None = None
+    untold: frozenset[int] = frozenset()
     advised: bool = False
     begun: int = 0
     pins: int = 0
