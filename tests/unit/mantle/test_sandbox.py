@@ -83,7 +83,7 @@ def test_a_policy_that_hangs_where_nothing_is_counted_is_killed(source: str) -> 
         sandbox.see(CASE)
         process = sandbox._child._process
         # On a machine that has no second of CPU for it in half a minute it is killed by the clock.
-        with pytest.raises(PolicyError, match="it did not end within (1 s of CPU time|30 s)"):
+        with pytest.raises(PolicyError, match=r"it did not end within (1 s of CPU time|30 s)"):
             sandbox.decide(0)
         assert process.returncode is not None
         with pytest.raises(SandboxError, match="has ended"):
