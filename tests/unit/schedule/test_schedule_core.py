@@ -21,7 +21,7 @@ from mds_partitioner.schedule.core.demand import HELD
 from mds_partitioner.schedule.core.links import Links
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.newcomers import placed
-from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, late, spread, weights
+from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, expected, spread, weights
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, UNREAD, Decision, Move, Piece, RankView, View
 
@@ -246,14 +246,14 @@ def test_what_was_moved_twice_within_an_hour_rests_for_the_rest_of_it() -> None:
     cluster = hot(3, 500.0)
     move = Move(1, "/p1", 1, 0, 500.0, 100.0, 1000.0, "")
     for times, rests in ((1, False), (2, True)):
-        for ago, expected in ((700.0, rests), (3700.0, False)):
+        for ago, stays in ((700.0, rests), (3700.0, False)):
             past = tuple(Past(move, 5000.0 - ago - i, 5000.0 - ago, 2, 500.0) for i in range(times))
             view = replace(cluster.view(), now=5000.0)
             view = replace(
                 view, pieces=tuple(p._replace(held="" if p.ino == 1 else "x") for p in view.pieces)
             )
             _, decision = Scheduler(State(past=past), view, cluster.limits).decide()
-            assert (not decision.moves) == expected
+            assert (not decision.moves) == stays
 
 
 def test_what_arrives_between_two_looks_makes_room_for_more_but_teaches_nothing() -> None:
@@ -1786,8 +1786,8 @@ def test_what_was_used_before_is_told_from_what_is_used_for_the_first_time(
     again: Sequence[int], used: float, waits: Mapping[int, float]
 ) -> None:
     wakes = [Wake(0.0, 10.0, 7 + n, bool(of), used) for n, of in enumerate(again)]
-    assert late(wakes, {1: True, 2: False}, 100.0, 0.0, 100.0) == pytest.approx(waits)
-    assert late(wakes, {1: True, 2: False}, 10.0, 0.0, 100.0) == {}, "more may wake with these"
+    assert expected(wakes, {1: True, 2: False}, 100.0, 0.0, 100.0) == pytest.approx(waits)
+    assert expected(wakes, {1: True, 2: False}, 10.0, 0.0, 100.0) == {}, "more may wake with these"
 
 
 def test_what_jobs_leave_behind_is_not_spread() -> None:
@@ -1988,8 +1988,8 @@ def test_what_wakes_on_its_way_counts_and_need_not_rest_where_it_comes_to() -> N
     cluster.rates |= dict.fromkeys(woken, 250.0)
     cluster.go(3)
     view = replace(cluster.view(), now=cluster.now + 1.0, measured=False)
-    expected = Look.at(cluster.state, view, cluster.limits).loads
-    assert len(woken) == 3 and expected[1] >= 1000.0
+    then = Look.at(cluster.state, view, cluster.limits).loads
+    assert len(woken) == 3 and then[1] >= 1000.0
     cluster.go(30)
     assert cluster.fullest() <= 1.3
 

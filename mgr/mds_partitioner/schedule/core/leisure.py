@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from .look import Look
 from .reunite import Reunion, due, joined
-from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, late, spread, weights
+from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, expected, spread, weights
 from .state import State
 from .view import Decision, Piece, count
 
@@ -27,10 +27,10 @@ def _ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
     sleepers = _asleep(look)
     since = max(state.began, view.now - limits.memory)
     used = {piece.ino: state.asleep.get(piece.ino, False) for piece in sleepers}
-    requests = late(state.wakes, used, view.now, since, limits.horizon)
+    late = expected(state.wakes, used, view.now, since, limits.horizon)
     by = Stakes(look.price, pace.inodes, moves, pace.idle)
     weight = weights(sleepers, state.wakes)
-    found = spread(sleepers, weight, look.capacity, requests, _resting(state), by)
+    found = spread(sleepers, weight, look.capacity, late, _resting(state), by)
     if not found:
         return state, decision
     why = f"{count(found)} of what nobody uses now, as what slept woke lately; {decision.why}"

@@ -65,7 +65,7 @@ def jumped(wakes: Sequence[Wake], now: float, requests: float) -> bool:
     return sum(wake.load for wake in wakes if now - wake.at <= APART) >= JUMPS * requests > 0.0
 
 
-def late(
+def expected(
     wakes: Sequence[Wake], sleepers: Mapping[int, bool], now: float, began: float, horizon: float
 ) -> dict[int, float]:
     """Requests that are late when one of the sleepers wakes where there is no room, as often as is likely, by
@@ -80,16 +80,16 @@ def late(
     """
     if not wakes or now - wakes[-1].at < APART:
         return {}
-    found = dict.fromkeys(sleepers, _late(wakes, len(sleepers), now, began, horizon))
+    found = dict.fromkeys(sleepers, _expected(wakes, len(sleepers), now, began, horizon))
     for again in (False, True):
         if sum(wake.used if again else 1.0 - wake.used for wake in wakes) >= SEEN:
             alike = [ino for ino, used in sleepers.items() if used is again]
             own = [wake for wake in wakes if wake.again is again]
-            found.update(dict.fromkeys(alike, _late(own, len(alike), now, began, horizon)))
+            found.update(dict.fromkeys(alike, _expected(own, len(alike), now, began, horizon)))
     return found
 
 
-def _late(wakes: Sequence[Wake], sleepers: int, now: float, began: float, horizon: float) -> float:
+def _expected(wakes: Sequence[Wake], sleepers: int, now: float, began: float, horizon: float) -> float:
     """As above, of things that are alike."""
     if not sleepers or len(wakes) < SEEN:
         return 0.0
