@@ -267,6 +267,7 @@ def next_step(
     tried: Collection[int],
     troubled: Collection[int],
     limit: int | None,
+    eager: bool = False,
 ) -> int | None:
     """The step to look at next in this tick; None: there is none.
 
@@ -278,19 +279,16 @@ def next_step(
     :param tried: steps that were looked at in this tick
     :param troubled: steps that Ceph did not let us read or set at the last try, the longest ago first
     :param limit: how many may be under way; None: nothing is to be begun, but what was goes on
+    :param eager: what may be begun comes before what is only looked at, whether it has arrived
     """
     due = _due(plan, heading, records, troubled)
     moving, refused = len(due.moving), sum(i in tried for i in due.stuck)
-    untried = next((i for i in due.moving if i not in tried), None)
-    if untried is not None:
-        return untried
-    if limit is None:
-        return next((i for i in due.stuck if i in records and i not in tried), None)
-    if moving + refused >= limit:
-        return None
-    may_begin = moving + len(due.stuck) < limit or not (moving or refused)
-    waiting = (*(due.fresh if may_begin else ()), *due.stuck)
-    return next((i for i in waiting if i not in tried), None)
+    full = limit is None or moving + refused >= limit
+    may_begin = limit is not None and (moving + len(due.stuck) < limit or not (moving or refused))
+    stuck = [i for i in due.stuck if limit is None and i in records] if full else due.stuck
+    fresh = due.fresh if may_begin and not full else []
+    order = (*fresh, *due.moving, *stuck) if eager else (*due.moving, *fresh, *stuck)
+    return next((i for i in order if i not in tried), None)
 
 
 def _due(plan: Plan, heading: str, records: Mapping[int, Record], troubled: Collection[int]) -> Due:

@@ -217,7 +217,7 @@ class Executor:
                 why = self._refused(run)  # the hours may end during a tick
                 room = settings.max_moves - begun if begins and why in ("", HOURS_OVER) else None
                 barred = tried.union(kept_back(run, why or ""))
-                i = next_step(run.plan, heading, run.records, barred, refused, room)
+                i = next_step(run.plan, heading, run.records, barred, refused, room, width > 1)
                 if i is not None:
                     tried.add(i)
                     batch.append(i)
@@ -384,7 +384,10 @@ class Executor:
 
     def _held(self, run: Run, i: int, change: Change, value: str) -> str:
         """An operator may have set it since the plan was made, or where the MDSs do not show it yet; also
-        since the record was written, until the value is set."""
+        since the record was written, until the value is set. Of what the scheduler begins it is asked right
+        before that, and not twice: a full MDS lets each question wait."""
+        if run.plan.scheduled and i not in run.records:
+            return ""
         if not _to_be_set(run, i, value) or not change.ephemeral() or self._distributes(run, i):
             return ""
         return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"

@@ -208,6 +208,7 @@ class Catalogue:
         count = [d for d in self._rotation.directories() if d.ino in besides]
         of = Inside(quiet, count, split, wanted.requests, wanted.moving)
         lasts = self._insides.look(fs, of, owned, now, first=not self.known.ripe)
+        self._answered |= {kid.ino: now for kid in self._insides.read}
         doubted, self._doubted = self._doubted, frozenset()
         self._above.doubt(doubted)
         self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
@@ -335,7 +336,8 @@ class Catalogue:
         away = {*moving, *(ino for ino, parent in self.known.within.items() if parent in moving)}
         there = {d.ino: d for d in self._rotation.directories()}
         old = [d for d in busy if self._is_old(d, wanted.epoch, now) and there.get(d.ino) == d]
-        due = self._due(limit, old, away | self._asking.pending("facts"))
+        lately = {d.ino for d in there.values() if not self._is_old(d, wanted.epoch, now)}
+        due = self._due(limit, old, lately, away | self._asking.pending("facts"))
         self._asked |= {d.ino: now for d in due}
 
         def question(mount: FileSystem, of: Directory) -> Lesson:
@@ -359,13 +361,18 @@ class Catalogue:
         """Were its facts not read in this epoch?"""
         return not 0.0 <= now - self._answered.get(of.ino, float("-inf")) < AGAIN * epoch
 
-    def _due(self, limit: int, busy: Sequence[Directory], away: Collection[int]) -> list[Directory]:
+    def _due(
+        self, limit: int, busy: Sequence[Directory], lately: AbstractSet[int], away: Collection[int]
+    ) -> list[Directory]:
         """Whose facts are read, in the order in which they are asked for: slow MDSs answer the first few.
         What was never read is before all; then half at most are of ``busy``, which may grow by thousands a
-        second, those first that were read longest ago, by turns with others, each of which has its turn."""
+        second, those first that were read longest ago, by turns with others, each of which has its turn.
+
+        :param lately: inode numbers of what was read in this epoch: rounds may follow one another at once
+        """
         new = self._rotation.unread(limit, away)
         left = limit - len(new)
-        taken = {*away, *(d.ino for d in new)}
+        taken = {*away, *lately, *(d.ino for d in new)}
         may = {d.ino: d for d in busy if d.ino not in taken}.values()
         oldest = sorted(may, key=lambda d: self._answered.get(d.ino, float("-inf")))[: left // 2]
         others = self._rotation.due(left - len(oldest), taken | {d.ino for d in oldest})

@@ -1050,3 +1050,8 @@ def test_facts_that_were_just_asked_for_are_not_asked_for_again_though_rounds_ha
     for late in range(4):
         catalogue.refresh(cluster.state, 20, wanted, Owned(), BEGINNING + late)
     assert len(catalogue.known.facts) == 60
+    before = catalogue.known.read
+    catalogue.refresh(cluster.state, 60, wanted, Owned(), BEGINNING + 5.0)
+    assert catalogue.known.read == before
+    catalogue.refresh(cluster.state, 60, wanted, Owned(), BEGINNING + 15.0)
+    assert set(catalogue.known.read.values()) == {BEGINNING + 15.0}

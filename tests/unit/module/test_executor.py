@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
 from typing import Any
@@ -167,6 +167,18 @@ def test_what_an_operator_distributed_after_its_record_was_written_is_not_pinned
     until(manager, run, DONE)
     assert (run.records[0].state, at.pin) == ((APPLIED, 2) if force else (SKIPPED, -1))
     assert force or "ceph.dir.pin.distributed" in run.records[0].why
+
+
+def test_what_an_operator_distributed_since_the_scheduler_decided_is_not_pinned() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(replace(plan(cluster, MOVES), scheduled=True), [])
+    manager.journal.head(run, state=RUNNING)
+    ephemeral(cluster, "distributed")
+    until(manager, run, DONE)
+    assert [run.records[i].state for i in range(3)] == [APPLIED, SKIPPED, APPLIED]
+    assert "ceph.dir.pin.distributed" in run.records[1].why
+    assert not [event for event in cluster.events if event.startswith("pin /volumes/_nogroup/s1 ")]
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -1408,6 +1420,21 @@ def test_what_is_being_undone_is_looked_at_whatever_its_phase() -> None:
     assert [s.phase for s in steps.steps] == [0, 1, 1]
     assert next_step(steps, ROLLING_BACK, records, tried=[], troubled=[], limit=1) == 0
     assert next_step(steps, ROLLING_BACK, records | {0: Record(UNDONE, "-1", 1.0)}, [0], [], 1) == 2
+
+
+def test_what_may_be_begun_comes_before_what_is_only_looked_at_where_that_is_urgent() -> None:
+    steps = plan(FakeCluster(directories=3), {100: 1, 101: 2, 102: 3})
+    records = {0: Record(INTENT, "-1", 1.0)}
+
+    def order(eager: bool, limit: int | None, troubled: Sequence[int] = ()) -> list[int]:
+        found: list[int] = []
+        while (i := next_step(steps, RUNNING, records, found, troubled, limit, eager)) is not None:
+            found.append(i)
+        return found
+
+    assert order(False, 3) == [0, 1, 2] and order(True, 3) == [1, 2, 0]
+    assert order(True, 1) == order(True, None) == [0]
+    assert order(True, 3, troubled=[2]) == [1, 0, 2] and order(True, 3, troubled=[0]) == [1, 2, 0]
 
 
 def test_what_a_manager_changes_it_has_recorded_itself() -> None:
