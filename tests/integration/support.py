@@ -159,8 +159,15 @@ class Cluster:
 
     def setxattrs(self) -> int:
         """How many extended attributes the MDSs were asked to set since they started."""
+        return self._requests("setxattr")
+
+    def getattrs(self) -> int:
+        """How often the MDSs were asked for an inode since they started."""
+        return self._requests("getattr")
+
+    def _requests(self, kind: str) -> int:
         counters = (self.ask(r, "perf dump", logger="mds_server")["mds_server"] for r in range(4))
-        return sum(c["req_setxattr_latency"]["avgcount"] for c in counters)
+        return sum(int(c[f"req_{kind}_latency"]["avgcount"]) for c in counters)
 
     def health(self) -> dict[str, Any]:
         checks: dict[str, Any] = self.mon("health", detail="detail")["checks"]

@@ -58,7 +58,7 @@ from .run import (
     way_home,
 )
 
-ABREAST = 8  # steps of a plan of the scheduler at once: a saturated MDS takes up to a second for each
+ABREAST = 16  # steps of a plan of the scheduler at once: a full MDS takes up to two seconds for each
 SELDOM = 5.0  # s between two questions to all MDSs
 AGAIN = 60.0  # s after which what has not come, and was read so that it does, is read once more
 Guard = Callable[[FsState], Optional[Hold]]

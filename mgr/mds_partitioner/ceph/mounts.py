@@ -24,8 +24,8 @@ from .filesystem import Attempt, FileSystem, Write
 from .own_context import OwnContext
 
 T = TypeVar("T")
-THREADS = 20  # a file system: steps of plans (eight, and eleven not answered yet), an analysis, a command
-ASKERS = 12  # threads a file system for questions side by side: if all of them hang, plans still go on
+THREADS = 40  # a file system: steps of plans (16, and 19 not answered yet), an analysis, commands
+ASKERS = 24  # threads a file system for questions side by side: if all of them hang, plans still go on
 # What a mount answers that was evicted or rejected, or is none any more (Client.cc): it never recovers.
 LOST = (errno.ESHUTDOWN, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF, errno.EPERM)
 UNMOUNT_TIMEOUT = 10.0  # s: an unmount waits for the MDSs

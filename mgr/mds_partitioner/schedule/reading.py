@@ -18,7 +18,7 @@ from .deleted import absent
 from .plans import owned
 from .watch import Watch
 
-FEW = 64  # directories that are read at first: with 12 side by side a full MDS answers them within a round
+FEW = 64  # directories that are read at first: with 24 side by side a full MDS answers them within a round
 A_RANK = 2  # directories of a full rank that are looked into besides, each time
 FILLS = 0.5  # of a full rank: what has so much of it is looked into
 
