@@ -494,9 +494,9 @@ def test_what_is_refused_is_tried_in_turn_and_holds_nothing_up() -> None:
 
 
 def test_steps_of_the_scheduler_are_taken_side_by_side() -> None:
-    cluster = FakeCluster(directories=8)
+    cluster = FakeCluster(directories=ABREAST)
     manager = Manager(cluster)
-    moves = {100 + i: 1 + i % 3 for i in range(8)}
+    moves = {100 + i: 1 + i % 3 for i in range(ABREAST)}
     run = manager.journal.create(replace(plan(cluster, moves), scheduled=True), [])
     manager.journal.head(run, state=RUNNING)
     together = threading.Barrier(ABREAST)
@@ -506,13 +506,15 @@ def test_steps_of_the_scheduler_are_taken_side_by_side() -> None:
             together.wait(60)
 
     cluster.watch = meet
-    manager.executor.tick(run, replace(SETTINGS, max_moves=8), Now(1000.0, 0.0))
+    manager.executor.tick(run, replace(SETTINGS, max_moves=ABREAST), Now(1000.0, 0.0))
     assert {ino: cluster.directories[ino].pin for ino in moves} == moves
     cluster.watch = lambda text: None
     for i, record in run.records.items():
         before, change = f"put step/{i:06d}", f"pin {run.plan.steps[i].target} {run.plan.steps[i].value}"
         assert cluster.events.index(before) < cluster.events.index(change) and record.old == "-1"
     manager.journal.head(run, state=ROLLING_BACK)
+    for _ in range(2 * ABREAST):
+        manager.tick(run)
     until(manager, run, ROLLED_BACK)
     assert not [d for d in cluster.directories.values() if d.pin != -1]
 
