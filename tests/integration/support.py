@@ -159,13 +159,10 @@ class Cluster:
 
     def setxattrs(self) -> int:
         """How many extended attributes the MDSs were asked to set since they started."""
-        return self._requests("setxattr")
+        return self.requests("setxattr")
 
-    def getattrs(self) -> int:
-        """How often the MDSs were asked for an inode since they started."""
-        return self._requests("getattr")
-
-    def _requests(self, kind: str) -> int:
+    def requests(self, kind: str) -> int:
+        """How many requests of a kind the MDSs have had since they started, by the names of their counters."""
         counters = (self.ask(r, "perf dump", logger="mds_server")["mds_server"] for r in range(4))
         return sum(int(c[f"req_{kind}_latency"]["avgcount"]) for c in counters)
 

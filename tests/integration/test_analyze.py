@@ -10,6 +10,7 @@ from lab.clients.spec import LoadSpec
 
 # Of an operation. A stat is one; a file that is made or removed, a tenth of all each, is looked up before.
 REQUESTS = 1.2
+MANY = "/volumes/many"
 
 
 def seen(cluster: Cluster) -> float:
@@ -102,3 +103,18 @@ def test_what_an_analysis_found_outlives_the_manager(cluster: Cluster, load: Loa
         name: pytest.approx(value, rel=1e-4) if isinstance(value, float) else value  # kept with fewer digits
         for name, value in before["caveats"].items()
     }
+
+
+def test_a_long_list_of_directories_takes_few_questions(cluster: Cluster) -> None:
+    """libcephfs would ask for the size of each (Client.cc, _readdir_r_cb)."""
+    cluster.inside("mkdirs", [f"{MANY}/d{i:03d}" for i in range(400)])
+    cluster.set(rentries_per_epoch=1)
+    try:
+        asked, lists = cluster.requests("getattr"), cluster.requests("readdir")
+        cluster.partitioner("analyze", "start", FS, "--duration=6")
+        wait_for("analysis over", lambda: cluster.module_json("analyze status")["state"] != "running")
+        assert cluster.requests("readdir") > lists
+        assert cluster.requests("getattr") - asked < 200
+    finally:
+        cluster.set(rentries_per_epoch=200)
+        cluster.inside("rmtree", MANY)

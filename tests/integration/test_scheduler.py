@@ -13,7 +13,6 @@ TO_AUTH = "mds_forward_all_requests_to_auth"
 TICK = "mds_tick_interval"  # a second in the tests' conf, which the module does not know
 EVEN = 0.45  # of all requests, on the fullest of four ranks
 LONG = 240.0  # s
-MANY = 400  # directories
 
 
 @pytest.fixture
@@ -134,22 +133,6 @@ def test_the_next_manager_goes_on(uneven: Cluster) -> None:
         uneven.set(scheduler_moves=64)
         if not uneven.mgr_pids().get(f"mgr.{name}"):
             uneven.lab.start(f"mgr.{name}")
-
-
-def test_a_long_list_of_directories_takes_few_questions(cluster: Cluster) -> None:
-    """libcephfs would ask for the size of each (Client.cc, _readdir_r_cb)."""
-    group = "/volumes/many"
-    cluster.inside("mkdirs", [f"{group}/d{i:03d}" for i in range(MANY)])
-    cluster.set(rentries_per_epoch=1)
-    try:
-        before = cluster.getattrs()
-        cluster.module("scheduler start")
-        wait_for("all were listed", lambda: "idle" in cluster.module("scheduler status"), LONG)
-        assert cluster.getattrs() - before < MANY / 2
-    finally:
-        cluster.module("scheduler stop")
-        cluster.set(rentries_per_epoch=200)
-        cluster.inside("rmtree", group)
 
 
 @pytest.mark.every_release_alike
