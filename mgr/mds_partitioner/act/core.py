@@ -279,7 +279,8 @@ def next_step(
     :param tried: steps that were looked at in this tick
     :param troubled: steps that Ceph did not let us read or set at the last try, the longest ago first
     :param limit: how many may be under way; None: nothing is to be begun, but what was goes on
-    :param eager: what may be begun comes before what is only looked at, whether it has arrived
+    :param eager: what may be begun comes before what is looked at, whether it has arrived, but not before
+        what is put back
     """
     due = _due(plan, heading, records, troubled)
     moving, refused = len(due.moving), sum(i in tried for i in due.stuck)
@@ -287,7 +288,8 @@ def next_step(
     may_begin = limit is not None and (moving + len(due.stuck) < limit or not (moving or refused))
     stuck = [i for i in due.stuck if limit is None and i in records] if full else due.stuck
     fresh = due.fresh if may_begin and not full else []
-    order = (*fresh, *due.moving, *stuck) if eager else (*due.moving, *fresh, *stuck)
+    first = [i for i in due.moving if not eager or records[i].state == UNDOING]
+    order = (*first, *fresh, *due.moving, *stuck)
     return next((i for i in order if i not in tried), None)
 
 

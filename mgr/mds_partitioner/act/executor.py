@@ -34,6 +34,7 @@ from .choice import begun_by_another, later, replaced_since, taken_since
 from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same, shortened
 from .halts import Halts
 from .journal import Journal
+from .polls import MOST as NOT_ANSWERED
 from .polls import Met, Overruled, Polls, seen_lately
 from .run import (
     ACTIVE,
@@ -97,7 +98,8 @@ class Executor:
         self._guard, self._distributed, self._runs = guard, distributed, runs
         self._unwanted, self._log, self._halts, self._abreast = unwanted, log, halts, abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
-        self._workers, self._polls = Workers("steps of the scheduler's plans", abreast * MOST), Polls()
+        each = 2 * abreast + NOT_ANSWERED - 1  # begun, and left: see Polls.away
+        self._workers, self._polls = Workers("steps of the scheduler's plans", each * MOST), Polls()
 
     def shutdown(self) -> None:
         """Begin no more steps side by side; wait for none."""
@@ -384,10 +386,7 @@ class Executor:
 
     def _held(self, run: Run, i: int, change: Change, value: str) -> str:
         """An operator may have set it since the plan was made, or where the MDSs do not show it yet; also
-        since the record was written, until the value is set. Of what the scheduler begins it is asked right
-        before that, and not twice: a full MDS lets each question wait."""
-        if run.plan.scheduled and i not in run.records:
-            return ""
+        since the record was written, until the value is set."""
         if not _to_be_set(run, i, value) or not change.ephemeral() or self._distributes(run, i):
             return ""
         return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"

@@ -31,28 +31,15 @@ LOST = (errno.ESHUTDOWN, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF, errno.EPE
 UNMOUNT_TIMEOUT = 10.0  # s: an unmount waits for the MDSs
 
 
-@dataclass(eq=False)
-class _Lane:
-    """Threads that share some sessions: mgr_util opens up to five for each client. MDSs take a message of
-    each session in turn, so what is set waits for no question, and less for the clients of a full MDS."""
-
-    client: CephfsClient
-    workers: Workers
-
-
 @dataclass
 class _Mounted:
     """One file system. Mounts are kept a file system, so that one that hangs holds up no other."""
 
-    calls: _Lane
-    questions: _Lane
+    client: CephfsClient
+    workers: Workers
+    askers: Workers
     attempts: set[Attempt] = field(default_factory=set)  # under way, given up or not
     charmaps: Charmaps = field(default_factory=Charmaps)  # see FileSystem
-
-    @property
-    def lanes(self) -> tuple[_Lane, _Lane]:
-        """Both."""
-        return self.calls, self.questions
 
 
 class Mounts:
@@ -72,8 +59,7 @@ class Mounts:
         mounted, attempt = self._of(fs), Attempt(ino)
         what = f"file system '{fs.name}'"
         try:
-            lane = mounted.calls
-            return lane.workers.run(what, seconds, lambda: self._attempt(mounted, lane, fs, call, attempt))
+            return mounted.workers.run(what, seconds, lambda: self._attempt(mounted, fs, call, attempt))
         except GivenUp as e:
             write = attempt.give_up()
             if write is None:
@@ -83,8 +69,7 @@ class Mounts:
     def begin(self, fs: FsState, question: Callable[[FileSystem], T]) -> Future[T]:
         """Begin a call that changes nothing, beside others; it raises what ``run`` does but for deadlines."""
         mounted = self._of(fs)
-        lane = mounted.questions
-        return lane.workers.submit(partial(self._attempt, mounted, lane, fs, question, Attempt()))
+        return mounted.askers.submit(partial(self._attempt, mounted, fs, question, Attempt()))
 
     def in_flight(self, fscid: int, ino: int) -> Write | None:
         """The change of a directory that an MDS has been asked for and has not answered, if there is one."""
@@ -105,58 +90,56 @@ class Mounts:
         with self._lock:
             gone = [i for i, m in self._mounted.items() if i not in fscids and not m.attempts]
             old = [self._mounted.pop(i) for i in gone]
-        for lane in (lane for each in old for lane in each.lanes):
-            lane.workers.shutdown()
-            threading.Thread(target=self._unmount, args=(lane.client,), daemon=True).start()
+        for each in old:
+            each.workers.shutdown()
+            each.askers.shutdown()
+            threading.Thread(target=self._unmount, args=(each.client,), daemon=True).start()
 
     def shutdown(self) -> None:
         """Unmount; a mount that hangs is left to the end of the process."""
         with self._lock:
-            lanes = [lane for each in self._mounted.values() for lane in each.lanes]
+            mounted = list(self._mounted.values())
             self._mounted.clear()
-        for lane in lanes:
-            lane.workers.shutdown()
-        leaving = [threading.Thread(target=self._unmount, args=(lane.client,), daemon=True) for lane in lanes]
+        for each in mounted:
+            each.workers.shutdown()
+            each.askers.shutdown()
+        leaving = [threading.Thread(target=self._unmount, args=(m.client,), daemon=True) for m in mounted]
         for thread in leaving:
             thread.start()
         for thread in leaving:
             thread.join(UNMOUNT_TIMEOUT)
-        last = threading.Thread(target=self._own.shutdown, daemon=True)
-        last.start()
-        last.join(UNMOUNT_TIMEOUT)
 
     def _of(self, fs: FsState) -> _Mounted:
         with self._lock:
             if fs.fscid not in self._mounted:
-                calls = Workers(f"libcephfs calls on '{fs.name}'", THREADS)
-                questions = Workers(f"questions to '{fs.name}'", ASKERS)
-                lanes = _Lane(self._client(), calls), _Lane(self._client(), questions)
-                self._mounted[fs.fscid] = _Mounted(*lanes)
+                workers = Workers(f"libcephfs calls on '{fs.name}'", THREADS)
+                askers = Workers(f"questions to '{fs.name}'", ASKERS)
+                self._mounted[fs.fscid] = _Mounted(self._client(), workers, askers)
             return self._mounted[fs.fscid]
 
     def _client(self) -> CephfsClient:
         return CephfsClient(cast(MgrModule, self._own))
 
     def _attempt(
-        self, mounted: _Mounted, lane: _Lane, fs: FsState, call: Callable[[FileSystem], T], attempt: Attempt
+        self, mounted: _Mounted, fs: FsState, call: Callable[[FileSystem], T], attempt: Attempt
     ) -> T:
         with self._lock:
             mounted.attempts.add(attempt)
         try:
-            return self._with_mount(mounted, lane, fs, call, attempt)
+            return self._with_mount(mounted, fs, call, attempt)
         finally:
             with self._lock:
                 mounted.attempts.discard(attempt)
 
     def _with_mount(
-        self, mounted: _Mounted, lane: _Lane, fs: FsState, call: Callable[[FileSystem], T], attempt: Attempt
+        self, mounted: _Mounted, fs: FsState, call: Callable[[FileSystem], T], attempt: Attempt
     ) -> T:
-        client = lane.client
+        client = mounted.client
         try:
             with open_filesystem(client, fs.name) as handle:
                 # Mounted by name: after a rename, that may be another file system.
                 if int(handle.get_fscid()) != fs.fscid:
-                    self._renew(fs.fscid, lane, client)
+                    self._renew(client, fs)
                     raise CephError(f"'{fs.name}' is another file system now")
                 return call(FileSystem(handle, attempt, mounted.charmaps))
         except CephfsConnectionException as e:
@@ -165,16 +148,16 @@ class Mounts:
             raise Unavailable(f"file system '{fs.name}': {e}") from e
         except CephError as e:
             if e.code in LOST:
-                self._renew(fs.fscid, lane, client)
+                self._renew(client, fs)
             raise
 
-    def _renew(self, fscid: int, lane: _Lane, client: CephfsClient) -> None:
+    def _renew(self, client: CephfsClient, fs: FsState) -> None:
         """The next call gets a fresh mount."""
         with self._lock:
-            mounted = self._mounted.get(fscid)
-            if mounted is None or lane not in mounted.lanes or lane.client is not client:
+            mounted = self._mounted.get(fs.fscid)
+            if mounted is None or mounted.client is not client:
                 return
-            lane.client = self._client()
+            mounted.client = self._client()
         # It waits for the calls that are under way on the same client, one that hangs perhaps.
         threading.Thread(target=self._unmount, args=(client,), daemon=True).start()
 

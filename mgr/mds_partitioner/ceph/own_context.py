@@ -14,17 +14,21 @@ OPTIONS = {
     # A directory's size may be that of all below it. So libcephfs asks an MDS once more for each subdirectory
     # that it lists (Client.cc, _readdir_r_cb), a full one for seconds. Nobody here wants to know that.
     "client_dirsize_rbytes": "false",
+    "client_mount_timeout": "10",  # s: mons that do not answer hold up the threads that mount no longer
     "admin_socket": "",  # the manager has it
+    "log_file": "",  # the manager has it, too, and another one is told when it was rotated
 }
 AS_THE_MANAGER = ("keyring", "mon_host")  # what the manager was given, be it not in its configuration file
 
 
 class OwnContext:
-    """The manager as mgr_util's mounts see it, but for a Ceph context of its own, made when it is needed."""
+    """The manager as mgr_util's mounts see it, but for a Ceph context of its own, made when it is needed. It
+    stays as long as the process: mounts that hang may use it to the end."""
 
     def __init__(self, module: MgrModule, log: logging.Logger) -> None:
         self._module, self._log = module, log
         self._own: Any = None
+        self._told = False
         # Held while it connects, as mgr_util's is: by threads that nobody waits for longer than he wants.
         self._connecting = threading.Lock()
 
@@ -33,16 +37,17 @@ class OwnContext:
 
     @property
     def rados(self) -> Any:
-        """A connected Rados; the module's, which all share, where another one cannot be had: listing takes
+        """A connected Rados; the module's, which all share, while another one cannot be had: listing takes
         long then."""
         with self._connecting:
             if self._own is None:
-                self._own = self._connected() or self._module.rados
-            return self._own
+                self._own = self._connected()
+            return self._own or self._module.rados
 
     def _connected(self) -> Any:
-        """As MgrModule.rados, but for the context; None: the manager cannot connect twice."""
+        """As MgrModule.rados, but for the context; None: the manager cannot connect once more."""
         given = {option: str(self._module.get_ceph_option(option) or "") for option in AS_THE_MANAGER}
+        made = None
         try:
             made = rados.Rados(
                 name=f"mgr.{self._module.get_mgr_id()}",
@@ -51,15 +56,11 @@ class OwnContext:
             )
             made.connect()
         except rados.Error as e:
-            self._log.warning("mounts share the manager's Ceph context, as they cannot have their own: %s", e)
+            if made is not None:
+                made.shutdown()
+            told, self._told = self._told, True
+            log = self._log.debug if told else self._log.warning
+            log("mounts share the manager's Ceph context, as they cannot have their own: %s", e)
             return None
         self._module._ceph_register_client(None, made.get_addrs(), False)
         return made
-
-    def shutdown(self) -> None:
-        """Disconnect, when nothing is mounted any more."""
-        if self._own is None or self._own is self._module.rados:
-            return
-        addresses = self._own.get_addrs()
-        self._own.shutdown()
-        self._module._ceph_unregister_client(None, addresses)

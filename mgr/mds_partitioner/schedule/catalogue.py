@@ -208,7 +208,6 @@ class Catalogue:
         count = [d for d in self._rotation.directories() if d.ino in besides]
         of = Inside(quiet, count, split, wanted.requests, wanted.moving)
         lasts = self._insides.look(fs, of, owned, now, first=not self.known.ripe)
-        self._answered |= {kid.ino: now for kid in self._insides.read}
         doubted, self._doubted = self._doubted, frozenset()
         self._above.doubt(doubted)
         self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
@@ -224,14 +223,14 @@ class Catalogue:
             self._ephemerals.ask(fs, [d for d in awake if d.ino in large], now, SOON)
         if self._early is not Early.NOT:
             self._look_above(fs, below, [], wanted, owned, now)
-            self._rotation.see(wanted.requests, None, below, read)
+            self._see(wanted, None, below, read, now)
             self.known = self._known(parts, strangers, wanted, hooked, now)
             return True
         self._list_all(fs)
         self._look_above(fs, below, awake if hooked else [], wanted, owned, now)
         self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
         self._read_fragments(fs, quiet, wanted, c, owned, now)
-        self._rotation.see(wanted.requests, self._directories, below, read)
+        self._see(wanted, self._directories, below, read, now)
         self._read_facts(fs, limit, awake, wanted, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
@@ -327,6 +326,20 @@ class Catalogue:
         mask = mount.mask(of.path)
         return lambda: self._masks.update({of.ino: mask})
 
+    def _see(
+        self,
+        wanted: Wanted,
+        found: Sequence[Directory] | None,
+        below: Sequence[Directory],
+        read: Sequence[DirectoryFacts],
+        now: float,
+    ) -> None:
+        """Take in which directories there are. What was read of some counts if they were not read before."""
+        self._rotation.see(wanted.requests, found, below, read)
+        facts = self._rotation.facts() if read else {}
+        taken = (fact for fact in read if facts.get(fact.directory.path) is fact)
+        self._answered |= {fact.directory.ino: now for fact in taken}
+
     def _read_facts(
         self, fs: FsState, limit: int, busy: Sequence[Directory], wanted: Wanted, now: float
     ) -> None:
@@ -336,7 +349,8 @@ class Catalogue:
         away = {*moving, *(ino for ino, parent in self.known.within.items() if parent in moving)}
         there = {d.ino: d for d in self._rotation.directories()}
         old = [d for d in busy if self._is_old(d, wanted.epoch, now) and there.get(d.ino) == d]
-        lately = {d.ino for d in there.values() if not self._is_old(d, wanted.epoch, now)}
+        read = [fact.directory for fact in self._rotation.facts().values()]
+        lately = {d.ino for d in read if not self._is_old(d, wanted.epoch, now)}
         due = self._due(limit, old, lately, away | self._asking.pending("facts"))
         self._asked |= {d.ino: now for d in due}
 

@@ -24,6 +24,7 @@ from mds_partitioner.ceph import host as host_module
 from mds_partitioner.ceph import mon, mounts, objects
 from mds_partitioner.ceph.filesystem import PIN, FileSystem, Write
 from mds_partitioner.ceph.host import Host
+from mds_partitioner.ceph.own_context import OwnContext
 from mds_partitioner.errors import CephError, InDoubt, JournalError, NotFound, Unavailable
 from mds_partitioner.policy.beats import FELL_BACK, Fallback, fallbacks
 from mds_partitioner.workers import Workers
@@ -331,7 +332,8 @@ def test_a_mount_is_renewed_when_it_is_lost_and_not_when_a_change_is_refused(
     for _ in range(3):
         with pytest.raises(CephError, match=r"cannot set ceph\.dir\.pin"):
             pin(host)
-    assert len(made) == (5 if renewed else 2), "what changes something has sessions of its own"
+    assert len(made) == (4 if renewed else 1)
+    assert all(isinstance(client.mgr, OwnContext) for client in made), "their options are their own"
 
 
 def test_a_file_system_that_cannot_be_mounted_is_named(host: Host) -> None:
@@ -534,19 +536,19 @@ def test_of_a_removed_file_system_nothing_stays_mounted_and_its_threads_serve_ot
     for fs in (FS, other):
         host.on_fs(fs, lambda mount: mount.ino("/d"))
         host.tell_each(fs, ["a"], "status")
-    clients = [lane.client for lane in host._mounts._mounted[FS.fscid].lanes]
+    (first,) = (m.client for i, m in host._mounts._mounted.items() if i == FS.fscid)
     threads = host._tells[FS.fscid]
     manager.mounts["cephfs"].gates["statx"] = gate = Gate()
     asked = host.begin_on_fs(FS, lambda mount: mount.ino("/d"))
     assert gate.reached.wait(60)
     host.forget_all_but({2})
-    assert not any(client.unmounted.is_set() for client in clients), "a call is under way"
+    assert not first.unmounted.is_set(), "a call is under way"
     gate.open.set()
     asked.result(60)
     while host._mounts._mounted[FS.fscid].attempts:
         pass
     host.forget_all_but({2})
-    assert all(client.unmounted.wait(60) for client in clients) and host._mounts._mounted.keys() == {2}
+    assert first.unmounted.wait(60) and host._mounts._mounted.keys() == {2}
     again = replace(FS, fscid=3, name="again")
     host.tell_each(again, ["a"], "status")
     assert host._tells[3] is threads and host._spare == []

@@ -1437,6 +1437,8 @@ def test_what_may_be_begun_comes_before_what_is_only_looked_at_where_that_is_urg
     assert order(False, 3) == [0, 1, 2] and order(True, 3) == [1, 2, 0]
     assert order(True, 1) == order(True, None) == [0]
     assert order(True, 3, troubled=[2]) == [1, 0, 2] and order(True, 3, troubled=[0]) == [1, 2, 0]
+    records[0] = Record(UNDOING, "-1", 1.0)
+    assert order(True, 3) == [0, 1, 2]
 
 
 def test_what_a_manager_changes_it_has_recorded_itself() -> None:

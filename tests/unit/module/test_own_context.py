@@ -58,9 +58,6 @@ class Manager:
     def _ceph_register_client(self, *client: Any) -> None:
         self.registered.append(client)
 
-    def _ceph_unregister_client(self, *client: Any) -> None:
-        self.registered.remove((*client, False))
-
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -80,15 +77,15 @@ def test_directories_are_listed_without_the_size_of_all_below_them(manager: Any)
     assert made.given["conf"] == {
         "keyring": "/var/lib/ceph/mgr/ceph-x/keyring",
         "client_dirsize_rbytes": "false",
+        "client_mount_timeout": "10",
         "admin_socket": "",
+        "log_file": "",
     }
     assert manager.registered == [(None, "10.0.0.1:0/1", False)], "a fail-over blocklists what it leaves"
-    own.shutdown()
-    assert made.ended and not manager.rados.ended and manager.registered == []
     assert own.get_mgr_id() == "x"
 
 
-def test_a_manager_that_may_not_connect_twice_mounts_all_the_same(
+def test_a_manager_that_cannot_connect_twice_mounts_all_the_same_and_tries_again(
     manager: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(Connection, "refuses", True)
@@ -97,5 +94,7 @@ def test_a_manager_that_may_not_connect_twice_mounts_all_the_same(
     assert [record.getMessage() for record in caplog.records] == [
         "mounts share the manager's Ceph context, as they cannot have their own: the keyring cannot be read"
     ]
-    own.shutdown()
-    assert not manager.rados.ended
+    shared, *others = Connection.made
+    assert [other.ended for other in others] == [True, True] and not shared.ended
+    monkeypatch.setattr(Connection, "refuses", False)
+    assert own.rados is not manager.rados and own.rados.connected
