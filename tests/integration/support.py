@@ -162,7 +162,7 @@ class Cluster:
         return self.requests("setxattr")
 
     def requests(self, kind: str) -> int:
-        """How many requests of a kind the MDSs have had since they started, by the names of their counters."""
+        """How many requests of a kind (their counters' names) the MDSs have had since they started."""
         counters = (self.ask(r, "perf dump", logger="mds_server")["mds_server"] for r in range(4))
         return sum(int(c[f"req_{kind}_latency"]["avgcount"]) for c in counters)
 
