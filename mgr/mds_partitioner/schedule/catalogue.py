@@ -11,7 +11,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nlargest
-from itertools import zip_longest
 
 from .. import clock
 from ..ceph.filesystem import FileSystem
@@ -21,20 +20,20 @@ from ..engine.names import FANOUT
 from ..errors import Unavailable
 from ..model import NO_PIN, Directory, DirectoryFacts, FsState
 from ..observe.children import Brood, Child, Lasts, Placed
-from ..observe.directories import Everything, Rotation, facts
+from ..observe.directories import Everything
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, over, places
 from ..plan.families import family, held
 from .above import Above
 from .asking import SOON, WITHIN, Asking, Lesson, Questions
 from .deleted import Deleted
 from .ephemerals import Ephemerals
+from .facts import Facts
 from .fragments import Fragments, flat, fragments
 from .insides import Inside, Insides
 from .newborn import FRESH, Newborn
 from .owned import Owned
 
 PAUSE = 3.0  # times what it took, before all are listed again
-AGAIN = 0.9  # epochs, after which facts of the busiest are read again: rounds begin a little early or late
 SURE, TRIES = 2, 3  # so many of the busiest were looked into, or it was tried so often: then it is decided
 
 
@@ -154,8 +153,8 @@ class Catalogue:
     def __init__(self, host: Host, began: float, now: Callable[[], Now] = clock.read) -> None:
         """``began``: when it began to look, Unix, s."""
         self._host, self._now = host, now
-        self._rotation = Rotation(())
         self._asking = Asking(host)
+        self._facts = Facts(self._asking)
         self._insides = Insides(self._asking, now)
         self._newborn = Newborn(self._asking, began)
         self._ephemerals = Ephemerals(self._asking)
@@ -165,10 +164,6 @@ class Catalogue:
         self._directories: list[Directory] | None = None  # as they were listed last
         self._listed, self._took = float("-inf"), 0.0  # when that was, steady clock, s; how long it took, s
         self._doubted: frozenset[int] = frozenset()
-        self._asked: dict[int, float] = {}  # when facts were asked for, Unix, s, by inode number
-        self._answered: dict[int, float] = {}  # the same, of what was answered
-        self._answers: dict[Directory, tuple[DirectoryFacts | None, float]] = {}
-        self._read_at: dict[str, tuple[DirectoryFacts, float]] = {}  # facts, and when they were asked for
         self._masks: dict[int, str] = {}
         self._early = Early.NOT  # how the last round ended
         self._tries = 0  # rounds in which the busiest were looked at
@@ -199,19 +194,18 @@ class Catalogue:
         hooked = self.known.masks is not None if found is None else found  # nobody knows: as it was
         c = self.known.circumstances(fs, owned, self._factor(wanted))
         busiest = self._busiest(wanted.requests, len(fs.ranks_in))
-        split = [d for d in self._rotation.directories() if d.ino in wanted.split]
+        split = [d for d in self._facts.directories() if d.ino in wanted.split]
         # Of what is being exported, and what that is in, nothing is answered meanwhile.
         away = {self.known.within.get(ino, ino) for ino in wanted.moving} | wanted.moving
         quiet = [d for d in busiest if d.ino not in away]
         # Of these the parts are counted, too: what was renamed into one, with its pin, is none of its load.
         besides = wanted.count - away - {d.ino for d in busiest}
-        count = [d for d in self._rotation.directories() if d.ino in besides]
+        count = [d for d in self._facts.directories() if d.ino in besides]
         of = Inside(quiet, count, split, wanted.requests, wanted.moving)
         lasts = self._insides.look(fs, of, owned, now, first=not self.known.ripe)
         doubted, self._doubted = self._doubted, frozenset()
         self._above.doubt(doubted)
-        self._rotation.doubt(p for p, f in self._rotation.facts().items() if f.directory.ino in doubted)
-        self._asked = {ino: at for ino, at in self._asked.items() if ino not in doubted}
+        self._facts.doubt(doubted)
         parts, strangers = self._parts(wanted, owned, c, lasts)
         below = [kid for ino in wanted.split for kid in parts.get(ino, ())]
         busy = [*self._busiest(wanted.requests, 4 * len(fs.ranks_in)), *count]
@@ -223,15 +217,17 @@ class Catalogue:
             self._ephemerals.ask(fs, [d for d in awake if d.ino in large], now, SOON)
         if self._early is not Early.NOT:
             self._look_above(fs, below, [], wanted, owned, now)
-            self._see(wanted, None, below, read, now)
+            self._facts.see(wanted.requests, None, below, read, now)
             self.known = self._known(parts, strangers, wanted, hooked, now)
             return True
         self._list_all(fs)
         self._look_above(fs, below, awake if hooked else [], wanted, owned, now)
         self._ephemerals.look(fs, awake if ripe else quiet, now, WITHIN if ripe else SOON)
         self._read_fragments(fs, quiet, wanted, c, owned, now)
-        self._see(wanted, self._directories, below, read, now)
-        self._read_facts(fs, limit, awake, wanted, now)
+        self._facts.see(wanted.requests, self._directories, below, read, now)
+        # Of what is in what is being exported nothing is answered either.
+        inside = {ino for ino, parent in self.known.within.items() if parent in wanted.moving}
+        self._facts.ask(fs, limit, awake, wanted.moving | inside, wanted.epoch, now)
         self._find_new(fs, now)
         self._tries += bool(wanted.requests)
         self.known = self._known(parts, strangers, wanted, hooked, now)
@@ -326,73 +322,6 @@ class Catalogue:
         mask = mount.mask(of.path)
         return lambda: self._masks.update({of.ino: mask})
 
-    def _see(
-        self,
-        wanted: Wanted,
-        found: Sequence[Directory] | None,
-        below: Sequence[Directory],
-        read: Sequence[DirectoryFacts],
-        now: float,
-    ) -> None:
-        """Take in which directories there are. What was read of some counts if they were not read before."""
-        self._rotation.see(wanted.requests, found, below, read)
-        facts = self._rotation.facts() if read else {}
-        taken = (fact for fact in read if facts.get(fact.directory.path) is fact)
-        self._answered |= {fact.directory.ino: now for fact in taken}
-
-    def _read_facts(
-        self, fs: FsState, limit: int, busy: Sequence[Directory], wanted: Wanted, now: float
-    ) -> None:
-        """Those that are answered in time, and what was asked for before and not doubted since. Of what is
-        being exported, and of what is in it, nothing is asked."""
-        moving = wanted.moving
-        away = {*moving, *(ino for ino, parent in self.known.within.items() if parent in moving)}
-        there = {d.ino: d for d in self._rotation.directories()}
-        old = [d for d in busy if self._is_old(d, wanted.epoch, now) and there.get(d.ino) == d]
-        read = [fact.directory for fact in self._rotation.facts().values()]
-        lately = {d.ino for d in read if not self._is_old(d, wanted.epoch, now)}
-        due = self._due(limit, old, lately, away | self._asking.pending("facts"))
-        self._asked |= {d.ino: now for d in due}
-
-        def question(mount: FileSystem, of: Directory) -> Lesson:
-            found = facts(mount, of)
-            return lambda: self._answers.update({of: (found, now)})
-
-        self._asking.ask(fs, {("facts", d.ino): partial(question, of=d) for d in due})
-        answers, self._answers = self._answers, {}
-        good = {
-            d: (found, at)
-            for d, (found, at) in answers.items()
-            if self._asked.get(d.ino) == at and there.get(d.ino) == d
-        }
-        self._asked = {ino: at for ino, at in self._asked.items() if ino in there}
-        self._answered |= {d.ino: at for d, (_, at) in good.items()}
-        self._answered = {ino: at for ino, at in self._answered.items() if ino in there}
-        self._rotation.learn({d: found for d, (found, _) in good.items()})
-        self._read_at |= {d.path: (found, at) for d, (found, at) in good.items() if found is not None}
-
-    def _is_old(self, of: Directory, epoch: float, now: float) -> bool:
-        """Were its facts not read in this epoch?"""
-        return not 0.0 <= now - self._answered.get(of.ino, float("-inf")) < AGAIN * epoch
-
-    def _due(
-        self, limit: int, busy: Sequence[Directory], lately: AbstractSet[int], away: Collection[int]
-    ) -> list[Directory]:
-        """Whose facts are read, in the order in which they are asked for: slow MDSs answer the first few.
-        What was never read is before all; then half at most are of ``busy``, which may grow by thousands a
-        second, those first that were read longest ago, by turns with others, each of which has its turn.
-
-        :param lately: inode numbers of what was read in this epoch: rounds may follow one another at once
-        """
-        new = self._rotation.unread(limit, away)
-        left = limit - len(new)
-        taken = {*away, *lately, *(d.ino for d in new)}
-        may = {d.ino: d for d in busy if d.ino not in taken}.values()
-        oldest = sorted(may, key=lambda d: self._answered.get(d.ino, float("-inf")))[: left // 2]
-        others = self._rotation.due(left - len(oldest), taken | {d.ino for d in oldest})
-        pairs = zip_longest(oldest, others)
-        return [*new, *(d for pair in pairs for d in pair if d is not None)]
-
     def _known(
         self,
         parts: Mapping[int, list[Directory]],
@@ -401,14 +330,12 @@ class Catalogue:
         hooked: bool,
         now: float,
     ) -> Known:
-        old, directories = self.known, self._rotation.directories()
-        read = self._rotation.facts()
-        self._read_at = {path: (fact, self._since(path, fact, now)) for path, fact in read.items()}
-        one_in = {path.rpartition("/")[0]: fact.directory for path, fact in read.items()}
+        old, directories, read = self.known, self._facts.directories(), self._facts.read(now)
+        one_in = {path.rpartition("/")[0]: fact.directory for path, (fact, _) in read.items()}
         clear = {parent for parent, one in one_in.items() if over([one]) <= self._above.found.keys()}
         known = {
             path: fact
-            for path, fact in read.items()
+            for path, (fact, _) in read.items()
             if fact.directory.ino not in self._doubted and path.rpartition("/")[0] in clear
         }
         above = {path: at for path, at in self._above.found.items() if at is not None and places(at)}
@@ -423,7 +350,7 @@ class Catalogue:
             directories,
             {kid.ino: ino for ino in wanted.split for kid in parts.get(ino, ())},
             known,
-            {path: self._read_at[path][1] for path in known},
+            {path: read[path][1] for path in known},
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
             self._ephemerals.found | above,
             {**(old.masks or {}), **self._masks} if hooked else None,
@@ -435,11 +362,6 @@ class Catalogue:
             waiting=tuple(k.path for ino in wanted.split if ino in broods for k in broods[ino].unread),
             too_many=self._everything.too_many,
         )
-
-    def _since(self, path: str, fact: DirectoryFacts, now: float) -> float:
-        """When it was asked for, Unix, s: also of what was not relied on meanwhile."""
-        known, at = self._read_at.get(path, (fact, now))
-        return min(now, at) if known is fact else now  # the clock may have been put back
 
     def _read_fragments(
         self,
@@ -456,7 +378,7 @@ class Catalogue:
             self._fragments = {}
             return
         there = {d.ino for d in busiest} | wanted.moving
-        hot = [d for d in self._rotation.directories() if d.ino in wanted.hot and d.ino not in there]
+        hot = [d for d in self._facts.directories() if d.ino in wanted.hot and d.ino not in there]
         self._fragments = {
             ino: kept
             for ino, kept in self._fragments.items()
@@ -486,10 +408,10 @@ class Catalogue:
     def _find_new(self, fs: FsState, now: float) -> None:
         before = {d.ino for d in self.known.directories}
         born = {kid.ino: kid.born for _, of in self._insides.broods.values() for kid in of.children}
-        self._newborn.look(fs, before, {d.ino: d for d in self._rotation.directories()}, born, now)
+        self._newborn.look(fs, before, {d.ino: d for d in self._facts.directories()}, born, now)
 
     def _busiest(self, requests: Mapping[str, float], most: int) -> list[Directory]:
-        found = [d for d in self._rotation.directories() if requests.get(d.path, 0.0) > 0.0]
+        found = [d for d in self._facts.directories() if requests.get(d.path, 0.0) > 0.0]
         return nlargest(most, found, key=lambda d: requests[d.path])
 
 

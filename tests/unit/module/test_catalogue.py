@@ -425,7 +425,7 @@ def test_facts_that_come_late_are_of_when_they_were_asked_for_and_no_answer_to_a
     host: Any = Counting(cluster)
     catalogue = Catalogue(host, BEGINNING)
     catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
-    host.hangs = "_read_facts"
+    host.hangs = "Facts._read"
     for late in (1.0, 2.0):
         catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING + late)
     assert not catalogue.known.facts and len(host.late) == 2
@@ -1013,7 +1013,7 @@ def test_facts_of_the_busiest_are_new_in_each_round_and_all_others_have_their_tu
 @pytest.mark.parametrize("answers", [4, 8, 16, 40])
 def test_where_mdss_are_slow_all_is_read_before_the_busiest_are_read_again(answers: int) -> None:
     cluster = Cluster([0.0] * 300)
-    host: Any = Sluggish(cluster, about="_read_facts")
+    host: Any = Sluggish(cluster, about="Facts._read")
     catalogue, paths = Catalogue(host, BEGINNING), [f"{NOGROUP}/s{i}" for i in range(300)]
     wanted = Wanted({path: 1000.0 - i for i, path in enumerate(paths[200:])})
     rounds = iter(range(1000))
