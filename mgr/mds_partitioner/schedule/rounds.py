@@ -299,8 +299,7 @@ class Rounds:
         view = self._looker.look(fs, watch, held, learned, settings, limits, window, now)
         again = 0.0 <= now.steady - watch.state.at < window / 2.0
         view = replace(view, begun=moved, pins=pins, again=again)
-        advised = {piece.ino: piece for piece in view.pieces if piece.ino in watch.advised}
-        watch.advised = outstanding(watch.advised, advised)
+        watch.advised = outstanding(watch.advised, view)
         if watch.kept.mode == ADVISE:
             view = as_if(view, watch.advised)
         watch.view = view

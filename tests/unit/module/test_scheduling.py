@@ -247,6 +247,16 @@ def test_advice_changes_nothing_and_is_given_once(cluster: Cluster, manager: Man
     assert loads(cluster) == [200.0] * 4
 
 
+def test_advice_that_an_operator_has_made_void_is_withdrawn(cluster: Cluster, manager: Manager) -> None:
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.run(AT_LAST)
+    ino, (target,) = next(iter(manager.scheduling.watch(manager.fs).advised.items()))
+    cluster.directories[ino].pin = next(rank for rank in (1, 2) if rank != target)
+    manager.run(60)
+    advised = manager.scheduling.watch(manager.fs).advised
+    assert advised and ino not in advised, "nobody is told to do what cannot be done any more"
+
+
 def test_the_next_manager_goes_on(cluster: Cluster) -> None:
     acting = Manager(cluster, fewer(scheduler_moves=1))
     acting.scheduling.start(acting.fs, ACT)

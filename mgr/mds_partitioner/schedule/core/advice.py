@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...engine.inside import INSIDE
-from .view import Piece, RankView, View
+from .view import FOR_A_MOMENT, Piece, RankView, View
 
 
 def as_if(view: View, advised: Mapping[int, tuple[int, ...]]) -> View:
@@ -41,12 +41,22 @@ def _filled(rank: RankView, before: RankView) -> RankView:
     return rank if rank.requests == before.requests else replace(rank, full=rank.inside >= INSIDE)
 
 
-def outstanding(
-    advised: Mapping[int, tuple[int, ...]], pieces: Mapping[int, Piece]
-) -> dict[int, tuple[int, ...]]:
-    """Of the advice, what is still possible, and not done by somebody meanwhile."""
+def outstanding(advised: Mapping[int, tuple[int, ...]], view: View) -> dict[int, tuple[int, ...]]:
+    """Of the advice, what is still possible, and not done by somebody meanwhile.
+
+    :param view: as it was seen
+    """
+    ranks = {rank.rank for rank in view.ranks}
+    pieces = {piece.ino: piece for piece in view.pieces if piece.ino in advised}
     return {
         ino: targets
         for ino, targets in advised.items()
-        if ino in pieces and pieces[ino].rank is not None and targets != (pieces[ino].rank,)
+        if ino in pieces and _possible(pieces[ino], targets) and ranks.issuperset(targets)
     }
+
+
+def _possible(piece: Piece, targets: tuple[int, ...]) -> bool:
+    """What is on several ranks, or held by an operator's setting since, will not go there."""
+    if piece.rank is None or targets == (piece.rank,):
+        return False
+    return not piece.held or piece.held in FOR_A_MOMENT
