@@ -90,7 +90,7 @@ class Cluster:
             for piece, rank in self.at.items()
         )
         used = [r.requests / self.able(r.rank) for r in ranks]
-        variation = stdev(used) / fmean(used) / math.sqrt(len(used)) if any(used) else 0.0
+        variation = stdev(used) / fmean(used) / math.sqrt(len(used)) if any(used) and len(used) > 1 else 0.0
         harmful = any(full.values()) or (variation > THRESHOLD and max(used) > 0.5)
         return View(self.now, ranks, pieces, harmful, wait=self.wait, begun=self.begun, pins=self.begun)
 
@@ -571,6 +571,15 @@ def test_idle_moves_nothing() -> None:
     cluster.go(10)
     assert cluster.history == []
     assert cluster.look().why == "idle"
+
+
+def test_one_rank_is_even_by_itself() -> None:
+    cluster = hot(ranks=2, held=frozenset(range(1, 21)))
+    cluster.go(5)
+    assert cluster.state.acting
+    cluster.ranks = 1
+    assert cluster.look().why == "one rank only"
+    assert not cluster.state.acting, "nothing is uneven, so nothing is stuck"
 
 
 def test_a_load_that_is_light_is_left_alone() -> None:

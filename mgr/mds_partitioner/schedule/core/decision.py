@@ -89,7 +89,7 @@ def _not_yet(look: Look) -> tuple[State, str] | None:
     if view.wait:
         return replace(state, held=0, crowd=Crowd()), view.wait
     if len(view.ranks) < 2:
-        return state, "one rank only"
+        return replace(state, held=0, acting=False, crowd=Crowd()), "one rank only"
     if not any(r.requests for r in view.ranks):
         return replace(state, held=0, acting=False, crowd=Crowd()), "idle"
     young = _young(look)
