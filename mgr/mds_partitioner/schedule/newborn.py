@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 
 from ..ceph.filesystem import FileSystem
+from ..errors import NotFound
 from ..model import Directory, FsState
 from ..observe.turnover import PASSING
 from ..plan.families import SKEW
@@ -98,9 +99,10 @@ class Newborn:
         asked: Questions = {
             ("new", ino): partial(self._ask, of=d, after=after, now=now) for ino, (d, after) in some
         }
-        for what, of in self._asking.ask(fs, asked):
-            if what == "new":
-                self._unknown.pop(int(of), None)  # it is gone
+        for (what, of), why in self._asking.ask(fs, asked).items():
+            old = self._unknown.pop(int(of), None) if what == "new" else None
+            if old is not None and not isinstance(why, NotFound):
+                self._unknown[int(of)] = old  # it is asked once more, after the others
 
     def _ask(self, mount: FileSystem, of: Directory, after: float, now: float) -> Lesson:
         new = after <= mount.born(of.path) <= now + SKEW

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from collections.abc import Collection
 from concurrent.futures import Future
@@ -16,7 +17,7 @@ from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.reasons import EPHEMERAL_PIN
-from mds_partitioner.errors import Unavailable
+from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.model import NO_PIN, Churning
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.children import Brood
@@ -314,6 +315,28 @@ def test_what_is_new_is_so_also_after_the_clock_was_put_back() -> None:
         cluster.directories[ino], cluster.made[ino] = Directory(f"{NOGROUP}/new{ino}"), BEGINNING + late - 1.0
         catalogue.refresh(cluster.state, 9, Wanted(), Owned(), cluster.wall)
         assert ino in catalogue.known.fresh
+
+
+@pytest.mark.parametrize("error", [Unavailable("the mount is lost"), CephError("EIO", errno.EIO)])
+def test_what_is_new_is_so_also_if_it_could_not_be_asked_about_at_once(
+    monkeypatch: pytest.MonkeyPatch, error: CephError
+) -> None:
+    cluster = Cluster([20.0] * 4)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING, cluster.now)
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
+    cluster.directories[500], cluster.made[500] = Directory(f"{NOGROUP}/new"), BEGINNING + 4.0
+
+    def born(mount: LoadedMount, path: str) -> float:
+        raise error
+
+    for late, known in ((5.0, False), (10.0, True)):
+        with monkeypatch.context() as patched:
+            if not known:
+                patched.setattr(LoadedMount, "born", born)
+            cluster.wall, cluster.steady = BEGINNING + late, 100.0 + late
+            catalogue.refresh(cluster.state, 9, Wanted(), Owned(), cluster.wall)
+        assert (500 in catalogue.known.fresh) is known
 
 
 def test_children_are_listed_again_when_the_clock_was_put_back() -> None:
