@@ -112,6 +112,8 @@ class Past:
         else:
             self.miss(epochs)
         self.uneven_at = now if uneven else self.uneven_at
+        while self.history and self.history[-1].time > now:  # the clock was put back
+            self.history.pop()
         if verdict.factor is not None:
             self.history.append(Point(now, verdict.factor))
         while self.history and self.history[0].time < now - HISTORY:

@@ -658,6 +658,13 @@ def test_the_past_is_forgotten() -> None:
     assert memory.history[-1].time - memory.history[0].time <= HISTORY
 
 
+def test_what_was_seen_at_a_time_that_has_not_come_yet_is_forgotten() -> None:
+    memory = Past()
+    for at in (0.0, 10.0, 900.0, 910.0, 20.0, 30.0):  # the host's clock was ahead for two epochs
+        memory.judge(at, verdict(), 30, whole=True, even=False)
+    assert [point.time for point in memory.history] == [0.0, 10.0, 20.0, 30.0]
+
+
 def test_one_of_whose_ranks_some_are_away_is_not_even_for_that(monitor: Monitor, cluster: Cluster) -> None:
     for _ in range(3):
         before = sampled(monitor)
