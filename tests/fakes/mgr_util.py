@@ -30,11 +30,14 @@ class CephfsClient:
     def __init__(self, mgr: Any) -> None:
         self.mgr = mgr
         self.connection_pool = CephfsConnectionPool()
+        self.calls = 0  # under way
         self.unmounted = threading.Event()
 
     def shutdown(self) -> None:
-        """Unmount."""
-        self.unmounted.set()
+        """Unmount. Ceph's takes mounts off its list and waits for the calls on them, which look for theirs in
+        that list when they end: so it waits for ever."""
+        if not self.calls:
+            self.unmounted.set()
 
 
 @contextmanager
@@ -43,7 +46,11 @@ def open_filesystem(fsc: CephfsClient, fs_name: str) -> Iterator[Any]:
     mounts = getattr(fsc.mgr, "mounts", {})
     if fs_name not in mounts:
         raise CephfsConnectionException(-2, f"FS '{fs_name}' not found")
-    yield mounts[fs_name]
+    fsc.calls += 1
+    try:
+        yield mounts[fs_name]
+    finally:
+        fsc.calls -= 1
 
 
 def get_default_addr() -> str:

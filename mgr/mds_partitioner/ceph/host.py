@@ -79,8 +79,8 @@ class Host:
 
     def __init__(self, module: MgrModule, concurrency: int) -> None:
         self._module = module
-        self._mounts = Mounts(module, module.log)
         connections = compat.Connections(module)
+        self._mounts = Mounts(module, connections.rados, module.log)
         self._mds = compat.MdsCommands(module, connections)
         self._concurrency, self._lock = concurrency, threading.Lock()
         self._tells: dict[int, Workers] = {}  # by fscid: one whose MDSs hang takes no other's threads

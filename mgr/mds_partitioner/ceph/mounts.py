@@ -10,12 +10,15 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import cephfs
+import rados
 from mgr_module import MgrModule
 from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
+from .. import clock
+from ..clock import Now
 from ..errors import CephError, InDoubt, Unavailable
 from ..model import FsState
 from ..workers import GivenUp, Workers
@@ -38,15 +41,25 @@ class _Mounted:
     client: CephfsClient
     workers: Workers
     askers: Workers
-    attempts: set[Attempt] = field(default_factory=set)  # under way, given up or not
+    # Under way, given up or not; and the client that each uses.
+    attempts: dict[Attempt, CephfsClient] = field(default_factory=dict)
     charmaps: Charmaps = field(default_factory=Charmaps)  # see FileSystem
+    leaves: bool = False  # no call is begun any more
+    unmounted: threading.Event = field(default_factory=threading.Event)
 
 
 class Mounts:
     """Calls on mounted file systems, by the file system's id: a name may be given to another one."""
 
-    def __init__(self, module: MgrModule, log: logging.Logger) -> None:
-        self._own, self._log = OwnContext(module, log), log
+    def __init__(
+        self,
+        module: MgrModule,
+        shared: Callable[[], Any],
+        log: logging.Logger,
+        now: Callable[[], Now] = clock.read,
+    ) -> None:
+        """``shared``: the Rados that all modules share."""
+        self._own, self._log, self._now = OwnContext(module, shared, log), log, now
         self._lock = threading.Lock()  # of the tables alone; never held while something is waited for
         self._mounted: dict[int, _Mounted] = {}
 
@@ -89,25 +102,29 @@ class Mounts:
         """Unmount file systems that were removed, unless calls on them are under way still."""
         with self._lock:
             gone = [i for i, m in self._mounted.items() if i not in fscids and not m.attempts]
-            old = [self._mounted.pop(i) for i in gone]
-        for each in old:
-            each.workers.shutdown()
-            each.askers.shutdown()
-            threading.Thread(target=self._unmount, args=(each.client,), daemon=True).start()
+        self._leave(gone)
 
     def shutdown(self) -> None:
         """Unmount; a mount that hangs is left to the end of the process."""
         with self._lock:
-            mounted = list(self._mounted.values())
-            self._mounted.clear()
-        for each in mounted:
-            each.workers.shutdown()
-            each.askers.shutdown()
-        leaving = [threading.Thread(target=self._unmount, args=(m.client,), daemon=True) for m in mounted]
-        for thread in leaving:
-            thread.start()
-        for thread in leaving:
-            thread.join(UNMOUNT_TIMEOUT)
+            every = list(self._mounted)
+        ends = self._now().steady + UNMOUNT_TIMEOUT
+        for mounted in self._leave(every):
+            mounted.unmounted.wait(max(0.0, ends - self._now().steady))
+
+    def _leave(self, fscids: Collection[int]) -> list[_Mounted]:
+        """Begin no more calls on these, and unmount them when the last one has ended."""
+        with self._lock:
+            leaving = [self._mounted.pop(i) for i in fscids if i in self._mounted]
+            for mounted in leaving:
+                mounted.leaves = True
+            idle = [mounted for mounted in leaving if not mounted.attempts]
+        for mounted in leaving:
+            mounted.workers.shutdown()
+            mounted.askers.shutdown()
+        for mounted in idle:
+            self._begin_unmount(mounted, mounted.client)
+        return leaving
 
     def _of(self, fs: FsState) -> _Mounted:
         with self._lock:
@@ -124,46 +141,58 @@ class Mounts:
         self, mounted: _Mounted, fs: FsState, call: Callable[[FileSystem], T], attempt: Attempt
     ) -> T:
         with self._lock:
-            mounted.attempts.add(attempt)
+            if mounted.leaves:
+                raise Unavailable(f"file system '{fs.name}' is unmounted")
+            client = mounted.attempts[attempt] = mounted.client
         try:
-            return self._with_mount(mounted, fs, call, attempt)
+            return self._with_mount(mounted, client, fs, call, attempt)
         finally:
             with self._lock:
-                mounted.attempts.discard(attempt)
+                del mounted.attempts[attempt]
+                last = client not in mounted.attempts.values()
+                left = last and (mounted.leaves or client is not mounted.client)
+            if left:
+                self._begin_unmount(mounted, client)
 
     def _with_mount(
-        self, mounted: _Mounted, fs: FsState, call: Callable[[FileSystem], T], attempt: Attempt
+        self,
+        mounted: _Mounted,
+        client: CephfsClient,
+        fs: FsState,
+        call: Callable[[FileSystem], T],
+        attempt: Attempt,
     ) -> T:
-        client = mounted.client
         try:
             with open_filesystem(client, fs.name) as handle:
                 # Mounted by name: after a rename, that may be another file system.
                 if int(handle.get_fscid()) != fs.fscid:
-                    self._renew(client, fs)
+                    self._renew(mounted, client)
                     raise CephError(f"'{fs.name}' is another file system now")
                 return call(FileSystem(handle, attempt, mounted.charmaps))
         except CephfsConnectionException as e:
             raise Unavailable(f"cannot mount file system '{fs.name}': {e.error_str}") from e
-        except cephfs.Error as e:
+        except (cephfs.Error, rados.Error) as e:
             raise Unavailable(f"file system '{fs.name}': {e}") from e
         except CephError as e:
             if e.code in LOST:
-                self._renew(client, fs)
+                self._renew(mounted, client)
             raise
 
-    def _renew(self, client: CephfsClient, fs: FsState) -> None:
-        """The next call gets a fresh mount."""
+    def _renew(self, mounted: _Mounted, client: CephfsClient) -> None:
+        """The next call gets a fresh mount. The old one goes when the last call on it has ended: mgr_util
+        does not wait for calls, but for ever."""
         with self._lock:
-            mounted = self._mounted.get(fs.fscid)
-            if mounted is None or mounted.client is not client:
-                return
-            mounted.client = self._client()
-        # It waits for the calls that are under way on the same client, one that hangs perhaps.
-        threading.Thread(target=self._unmount, args=(client,), daemon=True).start()
+            if mounted.client is client and not mounted.leaves:
+                mounted.client = self._client()
 
-    def _unmount(self, client: CephfsClient) -> None:
+    def _begin_unmount(self, mounted: _Mounted, client: CephfsClient) -> None:
+        threading.Thread(target=self._unmount, args=(mounted, client), daemon=True).start()
+
+    def _unmount(self, mounted: _Mounted, client: CephfsClient) -> None:
         try:
             client.connection_pool.timer_task.cancel()
             client.shutdown()
         except Exception as e:  # an assertion of its pool, perhaps; nobody needs that mount any more
             self._log.info("unmounting: %r", e)
+        if client is mounted.client:
+            mounted.unmounted.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import rados
@@ -14,7 +15,10 @@ OPTIONS = {
     # A directory's size may be that of all below it. So libcephfs asks an MDS once more for each subdirectory
     # that it lists (Client.cc, _readdir_r_cb), a full one for seconds. Nobody here wants to know that.
     "client_dirsize_rbytes": "false",
-    "client_mount_timeout": "10",  # s: mons that do not answer hold up the threads that mount no longer
+    # s: mons that do not answer hold up the threads that mount no longer. A full MDS may take ten.
+    "client_mount_timeout": "30",
+    # s: an MDS that hangs holds up no longer who unmounts. mgr_util does so with all mounts locked.
+    "client_shutdown_timeout": "5",
     "admin_socket": "",  # the manager has it
     "log_file": "",  # the manager has it, too, and another one is told when it was rotated
 }
@@ -25,8 +29,9 @@ class OwnContext:
     """The manager as mgr_util's mounts see it, but for a Ceph context of its own, made when it is needed. It
     stays as long as the process: mounts that hang may use it to the end."""
 
-    def __init__(self, module: MgrModule, log: logging.Logger) -> None:
-        self._module, self._log = module, log
+    def __init__(self, module: MgrModule, shared: Callable[[], Any], log: logging.Logger) -> None:
+        """``shared``: the Rados that all modules share."""
+        self._module, self._shared, self._log = module, shared, log
         self._own: Any = None
         self._told = False
         # Held while it connects, as mgr_util's is: by threads that nobody waits for longer than he wants.
@@ -37,12 +42,12 @@ class OwnContext:
 
     @property
     def rados(self) -> Any:
-        """A connected Rados; the module's, which all share, while another one cannot be had: listing takes
-        long then."""
+        """A connected Rados; the one that all share, while another one cannot be had: listing takes long
+        then. :raises rados.Error: nor can that be had"""
         with self._connecting:
             if self._own is None:
                 self._own = self._connected()
-            return self._own or self._module.rados
+            return self._own or self._shared()
 
     def _connected(self) -> Any:
         """As MgrModule.rados, but for the context; None: the manager cannot connect once more."""

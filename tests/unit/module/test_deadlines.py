@@ -336,9 +336,48 @@ def test_a_mount_is_renewed_when_it_is_lost_and_not_when_a_change_is_refused(
     assert all(isinstance(client.mgr, OwnContext) for client in made), "their options are their own"
 
 
-def test_a_file_system_that_cannot_be_mounted_is_named(host: Host) -> None:
+def test_a_mount_that_is_lost_is_unmounted_when_the_last_call_on_it_has_ended(
+    host: Host, manager: Manager
+) -> None:
+    mount = manager.mounts["cephfs"]
+    gate = mount.gates["statx"] = Gate()
+    asked = host.begin_on_fs(FS, lambda mount: mount.ino("/d"))
+    assert gate.reached.wait(60)
+    lost = host._mounts._mounted[FS.fscid].client
+    mount.refusal = cephfs.Error(-errno.ESHUTDOWN, "evicted")
+    with pytest.raises(CephError, match=r"cannot set ceph\.dir\.pin"):
+        pin(host)
+    assert host._mounts._mounted[FS.fscid].client is not lost and not lost.unmounted.is_set()
+    gate.open.set()
+    asked.result(60)
+    assert lost.unmounted.wait(60)
+
+
+def test_when_the_module_ends_a_mount_goes_when_its_last_call_has_ended(host: Host, manager: Manager) -> None:
+    gate = manager.mounts["cephfs"].gates["statx"] = Gate()
+    asked = host.begin_on_fs(FS, lambda mount: mount.ino("/d"))
+    assert gate.reached.wait(60)
+    client = host._mounts._mounted[FS.fscid].client
+    leaving = threading.Thread(target=host.shutdown)
+    leaving.start()
+    gate.open.set()
+    asked.result(60)
+    leaving.join(60)
+    assert client.unmounted.is_set()
+
+
+def test_a_file_system_that_cannot_be_mounted_is_named(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(Unavailable, match="cannot mount file system 'gone'"):
         host.on_fs(replace(FS, name="gone"), lambda mount: mount.ino("/d"))
+
+    def refused(*_: Any) -> Any:
+        raise rados.Error("no monitor answers")
+
+    monkeypatch.setattr(mounts, "open_filesystem", refused)
+    with pytest.raises(Unavailable, match="file system 'cephfs': no monitor answers"):
+        host.on_fs(FS, lambda mount: mount.ino("/d"))
 
 
 def test_a_rados_write_that_hangs_comes_back_and_holds_up_neither_the_mon_nor_other_objects(

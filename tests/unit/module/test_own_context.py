@@ -70,14 +70,15 @@ LOG = logging.getLogger("own_context")
 
 
 def test_directories_are_listed_without_the_size_of_all_below_them(manager: Any) -> None:
-    own = OwnContext(manager, LOG)
+    own = OwnContext(manager, lambda: manager.rados, LOG)
     made = own.rados
     assert own.rados is made is not manager.rados and made.connected
     assert (made.given["name"], made.given["conffile"]) == ("mgr.x", "/etc/ceph/c.conf")
     assert made.given["conf"] == {
         "keyring": "/var/lib/ceph/mgr/ceph-x/keyring",
         "client_dirsize_rbytes": "false",
-        "client_mount_timeout": "10",
+        "client_mount_timeout": "30",
+        "client_shutdown_timeout": "5",
         "admin_socket": "",
         "log_file": "",
     }
@@ -89,7 +90,7 @@ def test_a_manager_that_cannot_connect_twice_mounts_all_the_same_and_tries_again
     manager: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(Connection, "refuses", True)
-    own = OwnContext(manager, LOG)
+    own = OwnContext(manager, lambda: manager.rados, LOG)
     assert own.rados is own.rados is manager.rados and manager.registered == []
     assert [record.getMessage() for record in caplog.records] == [
         "mounts share the manager's Ceph context, as they cannot have their own: the keyring cannot be read"
