@@ -9,7 +9,7 @@ from docs.claims import blocks, churn, cycle
 from docs.claims.blocks import NAMES, TO_AUTH, Block, Cell
 from docs.claims.claim import Claim, Claims, shown, span
 from docs.claims.results import Result, Results
-from experiments.common.figures import compare, figures, paper, run_figures
+from experiments.common.figures import compare, figures, run_figures
 from experiments.common.figures.compare import BASE, LIMIT
 from experiments.common.figures.limits import limits
 from experiments.common.workloads.moving import RUN_S
@@ -28,23 +28,32 @@ def _inline(text: str, of: Iterable[Block]) -> Claim:
 
 
 def _option(results: Results) -> Claim:
-    """What that option alone is worth."""
-    found = [block for of_load in blocks.by_load(results).values() for block in of_load]
+    """What that option alone is worth, and what the oracle has, which sets it: a row a load."""
+    found = blocks.by_load(results)
     lines = [
         [
-            f"{blocks.load(block)} ({blocks.at(block)})",
+            f"{load} ({len(of_load)})",
             *(
-                shown(tables.between(block, name, BASE, of))
+                _range([tables.between(block, name, BASE, of) for block in of_load])
                 for of in (tables.whole, blocks.ranks_worth)
                 for name in (TO_AUTH, LIMIT)
             ),
         ]
-        for block in found
+        for load, of_load in found.items()
     ]
-    head = ["/ built-in without the option", "op/s: built-in with it", "op/s: oracle, with it"]
+    head = ["load (blocks)", "op/s: built-in with it", "op/s: oracle, with it"]
     head += ["op/s / C: built-in with it", "op/s / C: oracle, with it"]
-    made_of = [block[name] for block in found for name in (BASE, TO_AUTH, LIMIT)]
+    made_of = [block[name] for of in found.values() for block in of for name in (BASE, TO_AUTH, LIMIT)]
     return Claim(compare.table(head, lines), made_of)
+
+
+def _range(ratios: Sequence[float | None]) -> str:
+    """From the least to the most; of how many, where not all count."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known:
+        return shown(None)
+    few = f", {len(known)} of {len(ratios)}" if len(known) < len(ratios) else ""
+    return span(known, ".2f", TO_AUTH) + few
 
 
 def _option_alone(results: Results) -> Claim:
@@ -405,44 +414,6 @@ def _of_mix(of: Callable[[Block], float | None]) -> Callable[[Results], Claim]:
         return _inline(span(ratios, ".2f", "the mix"), found)
 
     return claim
-
-
-def losses(results: Results) -> tuple[list[list[str]], list[Result]]:
-    """Where the scheduler was behind: behind the better of the built-in ones, and below the oracle's goal."""
-    unlike = blocks.block(results, blocks.UNLIKE, (OURS, LIMIT))
-    five = [(blocks.commit(b), b) for b in (*blocks.of_five_minutes(results), unlike)]
-    brief = [(folder, short(results, folder, load)) for folder, load, _ in SHORT]
-    lines = [
-        [f"scheduler, {name}", _behind(found, blocks.over_better, 1.0), _behind(found, _oracle, _GOAL)]
-        for name, found in (("five minutes, by commit", five), ("two or three minutes, by folder", brief))
-    ]
-    each = [_behind(five, _each(TO_AUTH), 1.0), _behind(five, _each(LIMIT), _GOAL)]
-    lines.insert(1, ["scheduler, each client alike (built-in to auth)", *each])
-    return lines, _cells(block for _, block in (*five, *brief))
-
-
-_GOAL = paper.ORACLE_GOAL
-
-
-def _oracle(block: Block, of: blocks.Measure) -> float | None:
-    return tables.ratio(block, LIMIT, of)
-
-
-def _each(other: str) -> Callable[[Block, blocks.Measure], float | None]:
-    """What each client got has one measure only."""
-    return lambda block, of: tables.each_client(block, other) if of is tables.whole else None
-
-
-def _behind(
-    found: Sequence[tuple[str, Block]], ratio: Callable[[Block, blocks.Measure], float | None], least: float
-) -> str:
-    told = [
-        f"{blocks.load(block)} {value:.2f} ({name}{'' if measure == 'op/s' else f', by {measure}'})"
-        for name, block in found
-        for measure, of in blocks.measures(block).items()
-        if (value := ratio(block, of)) is not None and value < least
-    ]
-    return ", ".join(told) or "nowhere"
 
 
 def _quick(results: Results) -> Claim:

@@ -130,11 +130,11 @@ def _text(name: str) -> str:
     return texts.CLAIMS[name](RESULTS).text
 
 
-def test_losses_of_the_scheduler_stand_beside_those_of_others() -> None:
-    told = _text("losses")
-    assert "scheduler, five minutes" in told and "flash 0.9" in told and "churn 0.86" in told
-    assert "dbench 0.81 (96e7878, by op/s / C)" in told
-    assert "cnn 0.69 (four)" in told, "of older code, too"
+def test_losses_of_the_scheduler_are_told_of_every_block() -> None:
+    rows = {row[2:].split(" (")[0]: row for row in _text("scheduler-losses").splitlines()}
+    assert "0.92 (62ff5ec)" in rows["flash"] and "0.86 (e2dd7d6)" in rows["churn"]
+    assert "0.81 (96e7878, by op/s / C)" in rows["dbench"]
+    assert "cnn (2), two or three minutes | 0.69 (four)" in _text("scheduler-losses"), "of older code, too"
     low, _ = map(float, _text("scheduler-over-better").split(" to "))
     assert low == 0.81, "the range begins at the greatest loss"
 

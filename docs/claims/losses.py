@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Where the scheduler was behind, load by load."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from docs.claims import blocks
+from docs.claims.blocks import TO_AUTH, Block
+from docs.claims.claim import Claim
+from docs.claims.results import Results
+from docs.claims.scheduler import SHORT, short
+from experiments.common.figures import compare, paper
+from experiments.common.figures.compare import LIMIT
+from experiments.conditions import tables
+from experiments.conditions.tables import OURS
+
+_GOAL = paper.ORACLE_GOAL
+Ratio = Callable[[Block, blocks.Measure], float | None]
+Named = tuple[str, Block]
+"""What a block is called, and it."""
+
+
+def claim(results: Results) -> Claim:
+    """A row each load that has a loss, a block's commit beside it; of shorter runs the folder."""
+    unlike = blocks.block(results, blocks.UNLIKE, (OURS, LIMIT))
+    five = [(blocks.commit(b), b) for b in (*blocks.of_five_minutes(results), unlike)]
+    brief = [(folder, short(results, folder, load)) for folder, load, _ in SHORT]
+    lines = [
+        *(_row(f"{load} ({len(of)})", of) for load, of in _by_load(five)),
+        *(_row(f"{load} ({len(of)}), two or three minutes", of) for load, of in _by_load(brief)),
+    ]
+    goal, each = f"below {_GOAL:.2f} of the oracle", "each client alike: "
+    head = ["load (blocks)", "behind the better built-in one", goal]
+    head += [f"{each}behind built-in to auth", f"{each}{goal}"]
+    cells = [cell for _, block in (*five, *brief) for cell in block.values()]
+    return Claim(compare.table(head, [line for line in lines if any(line[1:])]), cells)
+
+
+def _by_load(found: Iterable[Named]) -> list[tuple[str, list[Named]]]:
+    """The newest first."""
+    by_load: dict[str, list[Named]] = {}
+    for named in sorted(found, key=lambda of: str(of[1][OURS]["date"]), reverse=True):
+        by_load.setdefault(blocks.load(named[1]), []).append(named)
+    return sorted(by_load.items())
+
+
+def _row(name: str, found: Sequence[Named]) -> list[str]:
+    ratios: tuple[tuple[Ratio, float], ...] = (
+        (blocks.over_better, 1.0),
+        (_oracle, _GOAL),
+        (_each(TO_AUTH), 1.0),
+        (_each(LIMIT), _GOAL),
+    )
+    return [name, *(_behind(found, ratio, least) for ratio, least in ratios)]
+
+
+def _oracle(block: Block, of: blocks.Measure) -> float | None:
+    return tables.ratio(block, LIMIT, of)
+
+
+def _each(other: str) -> Ratio:
+    """What each client got has one measure only."""
+    return lambda block, of: tables.each_client(block, other) if of is tables.whole else None
+
+
+def _behind(found: Sequence[Named], ratio: Ratio, least: float) -> str:
+    return ", ".join(
+        f"{value:.2f} ({name}{'' if measure == 'op/s' else f', by {measure}'})"
+        for name, block in found
+        for measure, of in blocks.measures(block).items()
+        if (value := ratio(block, of)) is not None and value < least
+    )
