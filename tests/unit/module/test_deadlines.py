@@ -366,9 +366,7 @@ def test_when_the_module_ends_a_mount_goes_when_its_last_call_has_ended(host: Ho
     assert client.unmounted.is_set()
 
 
-def test_a_file_system_that_cannot_be_mounted_is_named(
-    host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_that_cannot_be_mounted_is_named(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unavailable, match="cannot mount file system 'gone'"):
         host.on_fs(replace(FS, name="gone"), lambda mount: mount.ino("/d"))
 

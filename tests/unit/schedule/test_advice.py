@@ -27,9 +27,7 @@ def test_what_an_operator_holds_since_is_none(held: str) -> None:
     assert outstanding({1: (2,)}, view(held=held)) == {}
 
 
-@pytest.mark.parametrize(
-    ("targets", "rank"), [((2,), 2), ((2,), None), ((3,), 0), ((0, 1, 3), 0)], ids=str
-)
+@pytest.mark.parametrize(("targets", "rank"), [((2,), 2), ((2,), None), ((3,), 0), ((0, 1, 3), 0)], ids=str)
 def test_what_was_done_or_divided_or_would_go_to_a_rank_that_is_gone_is_none(
     targets: tuple[int, ...], rank: int | None
 ) -> None:
