@@ -99,11 +99,13 @@ class Ranks:
         judged = self._judged.get(fs.fscid)
         if judged is not None and judged.history is history and judged.asked == asked:
             return judged.verdict
-        arguments = asked | {"learned_capacity": self.learned(fs.fscid)}
+        known, span = self._learned.get(fs.fscid), EPOCHS * settings.epoch
+        least = None if known is None else known.least(now, span)
+        arguments = asked | {"learned_capacity": self.learned(fs.fscid), "least_capacity": least}
         verdict = read_verdict(self._engine("judge", arguments), arguments)
         self._judged[fs.fscid] = _Judged(history, asked, verdict)
         if verdict.taught is not None:
-            self._learn(fs.fscid, verdict.taught, now, EPOCHS * settings.epoch)
+            self._learn(fs.fscid, verdict.taught, now, span)
         return verdict
 
     def silent(self, fs: FsState) -> dict[int, float]:
@@ -152,10 +154,11 @@ def _capacity(text: str) -> float:
 
 def _among(fs: FsState, samples: Sequence[RankSample]) -> tuple[int, ...] | None:
     """The ranks that are judged, None: all. What one serves that has not told it is not nothing."""
-    mask, unknown = mask_of(fs), {sample.rank for sample in samples if not sample.rated}
-    if not unknown:
+    mask, known = mask_of(fs), tuple(sample.rank for sample in samples if sample.rated)
+    if len(known) == len(samples):
         return mask
-    known = tuple(rank for rank in mask or fs.ranks_in if rank not in unknown)
+    if mask:
+        known = tuple(rank for rank in known if rank in mask)
     if not known:
         raise Unheard(f"no rank of '{fs.name}' has told this manager twice what it serves: try again in 10 s")
     return known

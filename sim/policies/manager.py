@@ -61,10 +61,12 @@ class Manager:
     def judge(self, cluster: Cluster) -> Verdict:
         """The engine's verdict on what was sampled; the capacity is learned from it."""
         mask = None if self._mask is None else [r for r in self._mask if cluster.exists[r]]
+        window = float(EPOCHS * self._settings.epoch)
+        least = None if self._learned is None else self._learned.least(cluster.now, window)
         arguments = rank_arguments(self.history.series(), self._settings, self.learned, mask)
+        arguments |= {"least_capacity": least}
         verdict = read_verdict(engine("judge", arguments), arguments)
         if verdict.taught is not None:
-            window = float(EPOCHS * self._settings.epoch)
             self._learned = learn(self._learned, verdict.taught, cluster.now, window)
         return verdict
 

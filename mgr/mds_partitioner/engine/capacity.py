@@ -68,7 +68,12 @@ def _taught(
 
 
 def choose_capacity(
-    rate: Floats, saturated: Bools, undisturbed: Bools, option: float, earlier: float | None
+    rate: Floats,
+    saturated: Bools,
+    undisturbed: Bools,
+    option: float,
+    earlier: float | None,
+    least: float | None = None,
 ) -> Capacity:
     """The option when it is not 0, else what this window teaches, else what was learned earlier.
 
@@ -77,6 +82,8 @@ def choose_capacity(
     Less than what was learned earlier is believed when it is seen again, and then at most half of it is
     taken away in one window: one bad number must not make a cluster look full. A rank that serves more than
     what was learned shows that it can.
+
+    :param least: req/s, below which nothing is believed; None: half of what was learned earlier
     """
     if option > 0.0:
         return Capacity(option, CapacitySource.OPTION)
@@ -86,7 +93,8 @@ def choose_capacity(
         if earlier is None or value >= earlier:
             return Capacity(value, CapacitySource.LEARNED)
         if epochs >= SEEN_AGAIN:
-            return Capacity(max(value, earlier * MOST_DROP), CapacitySource.LEARNED)
+            lowest = earlier * MOST_DROP if least is None else least
+            return Capacity(max(value, lowest), CapacitySource.LEARNED)
     if earlier is None:
         return Capacity(None, CapacitySource.UNKNOWN)
     return Capacity(max(earlier, sustained(rate)), CapacitySource.EARLIER)

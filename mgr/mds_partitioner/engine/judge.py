@@ -18,8 +18,8 @@ from .roles import roles
 from .saturation import saturated_epochs, saturated_ranks
 
 NAMES = (
-    *("ranks", "loads", "latency", "fetches", "moved", "capacity", "learned_capacity", "smoothness"),
-    *("threshold", "role_threshold", "epoch_capacity", "mask"),
+    *("ranks", "loads", "latency", "fetches", "moved", "capacity", "learned_capacity", "least_capacity"),
+    *("smoothness", "threshold", "role_threshold", "epoch_capacity", "mask"),
 )
 
 
@@ -50,12 +50,12 @@ def read_request(args: Args) -> JudgeRequest:
     mask = ranks_or_none(args, "mask")
     saturated = saturated_epochs(loads, latency, fetches)
     option, earlier = number(args, "capacity"), number_or_none(args, "learned_capacity")
-    limit = number_or_none(args, "epoch_capacity")
+    least, limit = number_or_none(args, "least_capacity"), number_or_none(args, "epoch_capacity")
     return JudgeRequest(
         ranks=tuple(ranks),
         loads=loads,
         saturated=saturated,
-        capacity=choose_capacity(loads, saturated, undisturbed(args, loads), option, earlier),
+        capacity=choose_capacity(loads, saturated, undisturbed(args, loads), option, earlier, least),
         smoothness=number(args, "smoothness", above=True),
         threshold=number(args, "threshold"),
         role_threshold=number(args, "role_threshold"),

@@ -15,6 +15,11 @@ class Learned:
     value: float
     since: float
 
+    def least(self, now: float, window: float) -> float | None:
+        """req/s that a verdict may find at least: less is taken over once a window. None: any that is not
+        less than the engine allows. ``now``: monotonic, s"""
+        return self.value if now - self.since < window else None
+
 
 def learn(before: Learned | None, taught: float, now: float, window: float) -> Learned:
     """What is known after a verdict.
@@ -26,7 +31,7 @@ def learn(before: Learned | None, taught: float, now: float, window: float) -> L
         return Learned(taught, now)
     if taught >= before.value:
         return Learned(taught, before.since)
-    return Learned(taught, now) if now - before.since >= window else before
+    return Learned(taught, now) if before.least(now, window) is None else before
 
 
 def worth_saving(value: float, saved: float | None) -> bool:

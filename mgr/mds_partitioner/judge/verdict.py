@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine's verdict on the ranks of a file system, and the arguments it needs."""
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -125,18 +126,31 @@ def rank_arguments(
     settings = settings.checked()
     return {
         "ranks": list(series),
-        "loads": [[s.requests for s in row] for row in series.values()],
+        "loads": [_loads(row) for row in series.values()],
         "latency": [[s.quickest for s in row] for row in series.values()],
         "fetches": [[s.fetches for s in row] for row in series.values()],
         "moved": moved(series),
         "capacity": settings.rank_capacity,
         "learned_capacity": learned,
+        "least_capacity": None,
         "smoothness": settings.smoothness,
         "threshold": settings.imbalance_threshold,
         "role_threshold": settings.role_threshold,
         "epoch_capacity": settings.epoch_capacity or None,
         "mask": None if mask is None else list(mask),
     }
+
+
+def _loads(row: Sequence[RankSample]) -> list[float]:
+    """req/s, epoch by epoch. Where a rank had not told what it serves, that is not nothing: it is taken for
+    what it told next, or else last. In the newest epoch such a rank is not judged."""
+    loads = [s.requests if s.rated else math.nan for s in row]
+    known, before = math.nan, math.nan
+    for at in reversed(range(len(loads))):
+        known = loads[at] = known if math.isnan(loads[at]) else loads[at]
+    for at, load in enumerate(loads):
+        before = loads[at] = before if math.isnan(load) else load
+    return [0.0 if math.isnan(load) else load for load in (*loads[:-1], row[-1].requests)]
 
 
 def moved(series: Mapping[int, Sequence[RankSample]]) -> list[list[float]]:

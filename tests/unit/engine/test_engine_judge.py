@@ -20,6 +20,7 @@ def arguments(**changes: Any) -> dict[str, Any]:
         "moved": [[0] * 3] * 3,
         "capacity": 0,
         "learned_capacity": 400,
+        "least_capacity": None,
         "smoothness": 0.2,
         "threshold": 0.075,
         "role_threshold": 0.01,

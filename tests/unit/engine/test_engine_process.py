@@ -127,6 +127,7 @@ def test_a_computation_too_large_for_its_memory_is_answered_and_the_next_one_ser
         usual: dict[str, Any] = {
             "capacity": 0,
             "learned_capacity": None,
+            "least_capacity": None,
             "smoothness": 0.2,
             "threshold": 0.075,
         }

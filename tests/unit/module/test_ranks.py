@@ -23,6 +23,7 @@ from mds_partitioner.errors import Unavailable, Unheard
 from mds_partitioner.judge.fullness import Fullness, fullness
 from mds_partitioner.judge.history import EPOCHS, SOON, History
 from mds_partitioner.judge.learned import Learned, learn
+from mds_partitioner.judge.verdict import rank_arguments
 from mds_partitioner.model import MdsInfo, RankSample
 from mds_partitioner.ranks import Ranks
 
@@ -238,6 +239,32 @@ def test_a_few_stuck_requests_do_not_spoil_a_capacity(host: Host) -> None:
     assert known is not None and known >= 8900
 
 
+def test_a_rank_that_is_not_there_does_not_stand_for_one_that_has_told_nothing(host: Host) -> None:
+    """Rank 1 is replayed while a new manager has heard rank 0 once."""
+    host.state = replace(host.state, mds=host.state.mds[:1])
+    host.reports = False
+    host.wall += 60.0
+    with pytest.raises(Unheard, match="no rank of 'cephfs' has told this manager twice"):
+        ranks_of(host).judge(host.state, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "loads"),
+    [
+        ([None, 500.0, 510.0], [500.0, 500.0, 510.0]),
+        ([500.0, 480.0, None, None, 510.0], [500.0, 480.0, 510.0, 510.0, 510.0]),
+        ([500.0, None, None], [500.0, 500.0, 0.0]),
+        ([None], [0.0]),
+    ],
+)
+def test_what_a_rank_has_not_told_is_not_nothing_and_no_growth(
+    rates: list[float | None], loads: list[float]
+) -> None:
+    blank = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0)
+    row = [replace(blank, requests=rate or 0.0, rated=rate is not None) for rate in rates]
+    assert rank_arguments({0: row}, SETTINGS, None)["loads"] == [loads]
+
+
 def test_counters_that_are_reported_no_more_teach_nothing(host: Host) -> None:
     ranks = ranks_of(host)
     host.rate, host.latency = 9000.0, 0.01
@@ -269,10 +296,11 @@ def test_a_capacity_falls_by_half_a_window_while_a_rank_stays_full_of_less(host:
     for at in range(EPOCHS):
         ranks.judge(host.state, at * EPOCH)
     host.rate, host.latency = 500.0, 0.1
-    known = []
+    known, used = [], []
     for at in range(EPOCHS, 8 * EPOCHS):
-        ranks.judge(host.state, at * EPOCH)
+        used.append(ranks.judge(host.state, at * EPOCH).capacity.value)
         known.append(ranks.learned(host.state.fscid) or 0.0)
+    assert used == known, "what is judged by is what is remembered"
     steps = [b / a for a, b in zip(known, known[1:]) if b < a]
     assert steps and min(steps) >= 0.5 and len(steps) <= 7
     assert known[EPOCHS // 2] > 7000 and known[-1] < 1000
