@@ -240,7 +240,7 @@ class Analyzer:
             started = time.monotonic()
             settings = self._settings()
             self._step(fscid, sampling, settings)
-            self._ended.wait(max(0.1, settings.epoch - (time.monotonic() - started)))
+            self._ended.wait(sampling.analysis.pause(settings.epoch, started, time.monotonic()))
 
     def _step(self, fscid: int, sampling: Sampling, settings: Settings) -> None:
         analysis, problem, passes = sampling.analysis, "", True

@@ -24,6 +24,7 @@ Facts = Callable[[], Mapping[str, DirectoryFacts]]
 Judge = Callable[[WindowSummary, Settings], Judgement]
 
 CHECKPOINT_EVERY = 600.0  # s
+SHORTEST = 0.1  # s between two epochs, where one takes longer than it lasts
 SOON = 60.0  # s in which ranks tell a manager that has taken over what they serve, unless one is away
 UNSAMPLED = "this manager has taken over, and sampled no epoch yet"
 RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
@@ -73,6 +74,14 @@ class Analysis:
         if self.state == FINISHED:
             return 1.0
         return min(1.0, (now - self.started) / self.duration) if self.part is None else self.part
+
+    def pause(self, epoch: float, began: float, now: float) -> float:
+        """s until the next epoch is sampled, and not beyond the analysis' time: an epoch may be longer.
+
+        :param epoch: s; began: when the last one was, now: monotonic, s
+        """
+        rest, left = epoch - (now - began), self.started + self.duration - now
+        return max(SHORTEST, min(rest, left) if left > 0.0 else rest)
 
 
 def ended(analysis: Analysis, state: str) -> Found | None:

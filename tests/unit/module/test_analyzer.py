@@ -244,6 +244,17 @@ def test_a_checkpoint_is_due_every_ten_minutes_however_long_an_analysis_is() -> 
     assert due == [600, 1200, 1800]
 
 
+@pytest.mark.parametrize(
+    ("epoch", "now", "pause"),
+    [(10.0, 102.0, 8.0), (10.0, 112.0, 0.1), (3600.0, 102.0, 598.0), (3600.0, 702.0, 2998.0)],
+)
+def test_no_epoch_is_waited_for_beyond_the_time_of_the_analysis(
+    epoch: float, now: float, pause: float
+) -> None:
+    began = 100.0  # the last epoch; the analysis began then, too
+    assert Analysis("cephfs", 600, began).pause(epoch, began, now) == pytest.approx(pause)
+
+
 def test_a_file_system_that_hangs_holds_up_no_other_analysis() -> None:
     cluster, ranks = FakeCluster(), Ranks(hangs=2)
     other = replace(cluster.state, name="other", fscid=2)
