@@ -35,7 +35,7 @@ from .families import BroodOf, Family, but_held, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
 from .plan import AUTOMATE, CONFIG_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from .ranks import balanced_ranks, parse_ranks
-from .steps import confines, steps
+from .steps import confines, heavy_on, steps
 
 TINY = 1e-300
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
@@ -118,7 +118,7 @@ def make_plan(
         fscid=c.fs.fscid,
         created=now,
         heavy_mode=c.heavy_mode,
-        heavy_ranks=tuple(answer["heavy_ranks"]),
+        heavy_ranks=heavy_on(table, answer, c),
         force=c.force,
         estimate=estimate(rows),
         rows=table,

@@ -88,6 +88,12 @@ def steps(
     )
 
 
+def heavy_on(rows: Sequence[Row], answer: Mapping[str, Any], c: Circumstances) -> tuple[int, ...]:
+    """Where the heavy ones are to be; () where the plan has none: the mask is what it was, then."""
+    any_heavy = any(row.klass == HEAVY and row.reason not in LEFT_ALONE for row in rows)
+    return tuple(answer["heavy_ranks"]) if any_heavy or confines(rows, answer, c) else ()
+
+
 def confines(rows: Sequence[Row], answer: Mapping[str, Any], c: Circumstances) -> bool:
     """Is the balancer left what is heavy, within a mask, and nothing else? All that is not heavy is pinned
     then."""

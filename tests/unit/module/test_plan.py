@@ -123,6 +123,19 @@ def test_fanout_pins_children_over_the_heavy_ranks_and_leaves_the_balancer_alone
     assert all(s.kind == PIN_STEP for s in plan.steps)
 
 
+def test_a_plan_without_heavy_ones_needs_no_ranks_of_a_mask_that_is_there(engine: EngineClient) -> None:
+    cluster = FakeCluster(ranks=3)
+    cluster.state = replace(cluster.state, balance_automate=True, bal_rank_mask="0x3")
+    found = judgement(ALL_ON_0)
+    alike = tuple(
+        replace(d, klass="light", workload=10.0, seen=replace(d.seen, wss=1e3, requests=1e3, rentries=1000))
+        for d in found.directories[:3]
+    )
+    plan = made(replace(found, directories=alike), circumstances("mask", cluster=cluster), engine)
+    assert "heavy" not in {row.klass for row in plan.rows}
+    assert plan.heavy_ranks == () and "heavy subvolumes" not in plan_text(plan, 20)
+
+
 def test_what_became_heavy_since_the_analysis_is_treated_as_heavy_throughout(engine: EngineClient) -> None:
     """Analyzed over one rank, nothing was heavy; the plan is for three."""
     found = judgement(ALL_ON_0)
