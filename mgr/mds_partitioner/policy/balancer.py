@@ -376,7 +376,8 @@ class Balancer:
         hints = self._hints(fs, settings, verdict.capacity.value, now, switch)
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
-        expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band)
+        beats = settings.epoch / hints.interval
+        expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band, beats)
         return replace(hints, growth=expected, expires=int(now.wall) + 2 * settings.hint_interval)
 
     def _hints(

@@ -17,7 +17,7 @@ INTERVAL = 10  # s, of beats, where nobody has set mds_bal_interval
 
 @dataclass(frozen=True)
 class Growth:
-    """``seen``: a rank's load when it was forecast; ``by``: what it grows by in one epoch; req/s."""
+    """``seen``: a rank's load when it was forecast; ``by``: what it grows by in a beat; req/s."""
 
     seen: float
     by: float
@@ -50,13 +50,18 @@ def why_nobody(fs: FsState) -> str | None:
     )
 
 
-def growth(loads: Sequence[float], forecast: Sequence[float], dead_band: float) -> dict[int, Growth]:
-    """Forecast growths worth telling: above ``dead_band`` times the mean load. (ranks,) each, req/s."""
+def growth(
+    loads: Sequence[float], forecast: Sequence[float], dead_band: float, beats: float
+) -> dict[int, Growth]:
+    """Forecast growths worth telling: above ``dead_band`` times the mean load. (ranks,) each, req/s.
+
+    :param forecast: of the next epoch
+    :param beats: how many beats, in which policies decide, an epoch has; of less than one it is told all
+    """
     least = dead_band * sum(loads) / len(loads) if loads else 0.0
+    grown = ((load, (after - load) / max(1.0, beats)) for load, after in zip(loads, forecast))
     return {
-        rank: Growth(round(load, 1), round(next_load - load, 1))
-        for rank, (load, next_load) in enumerate(zip(loads, forecast))
-        if abs(next_load - load) > least
+        rank: Growth(round(load, 1), round(by, 1)) for rank, (load, by) in enumerate(grown) if abs(by) > least
     }
 
 

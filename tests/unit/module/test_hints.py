@@ -125,9 +125,14 @@ def test_settings_become_hints() -> None:
 
 
 def test_only_growth_that_matters_is_told() -> None:
-    told = growth([100.0, 100.0, 100.0], [105.0, 130.0, 60.0], BAND)
+    told = growth([100.0, 100.0, 100.0], [105.0, 130.0, 60.0], BAND, 1.0)
     assert told == {1: Growth(100.0, 30.0), 2: Growth(100.0, -40.0)}
-    assert growth([], [], BAND) == {}
+    assert growth([], [], BAND, 1.0) == {}
+
+
+def test_growth_is_told_for_a_beat_and_not_for_an_epoch_that_has_many() -> None:
+    assert growth([200.0, 100.0], [200.0, 400.0], BAND, 6.0) == {1: Growth(100.0, 50.0)}
+    assert growth([200.0, 100.0], [200.0, 400.0], BAND, 0.5) == {1: Growth(100.0, 300.0)}
 
 
 @pytest.mark.parametrize(
