@@ -47,15 +47,17 @@ Scheduled = Callable[[FsState], Optional[SchedulerState]]  # None: it was never 
 
 @dataclass(frozen=True)
 class Untold:
-    """Active ranks of which it is not known what they serve. Times are the monotonic clock's, s."""
+    """Active ranks of which it is not known what they serve, or whether that is even. Times are the monotonic
+    clock's, s."""
 
-    ranks: frozenset[tuple[str, str]] = frozenset()  # file system and daemon; "": nothing is known of any
+    ranks: frozenset[tuple[str, str]] = frozenset()  # file system and daemon; "": of none of them
     since: float = 0.0  # when the last of these came to them
 
     def after(self, samples: Sequence[FsSample], now: float) -> Untold:
         """As it is after an epoch that began at ``now``."""
         unknown = {(s.fs, rank.daemon) for s in samples for rank in s.ranks if rank.load is None}
-        ranks = frozenset(unknown | {(s.fs, "") for s in samples if not s.observed})
+        nothing = (s for s in samples if not s.observed or (s.ranks and s.verdict is None))
+        ranks = frozenset(unknown | {(s.fs, "") for s in nothing})
         return Untold(ranks, self.since if ranks <= self.ranks else now)
 
     def again(self, looked: float) -> float:
@@ -105,6 +107,8 @@ class Past:
         :param even: each rank has its share, by what it can do itself; the verdict takes all to be alike
         """
         self.uneven_epochs, _, self.uneven_at = self.before
+        if self.uneven_at is not None:
+            self.uneven_at = min(self.uneven_at, now)  # the clock was put back
         uneven = verdict.uneven and not even
         if uneven or whole:
             self.away = 0

@@ -388,6 +388,21 @@ def test_an_epoch_that_is_looked_at_again_counts_once_when_the_engine_fails(
     assert failures == [1, 1, 1, 2]
 
 
+def test_an_engine_that_works_again_is_not_down_for_the_rest_of_a_long_epoch(
+    monitor: Monitor, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Now()
+    monkeypatch.setattr(Options, "epoch", 3600)
+    monkeypatch.setattr(service, "time", at)
+    engine.problem = Unavailable("the engine was busy with 'plan'")
+    monitor._run()
+    assert monitor.snapshot.engine_problem
+    engine.problem = None
+    for at.now in (1.0, 5.0):
+        monitor._run()
+    assert not monitor.snapshot.engine_problem and monitor.snapshot.filesystems[0].verdict is not None
+
+
 def test_epochs_above_the_threshold_are_counted_in_a_row(monitor: Monitor, cluster: Cluster) -> None:
     counts = []
     for rate in (900.0, 900.0, 10.0, 900.0):
@@ -656,6 +671,15 @@ def test_the_past_is_forgotten() -> None:
     for second in range(0, 3 * int(HISTORY), 10):
         memory.judge(float(second), verdict(), 30, whole=True, even=False)
     assert memory.history[-1].time - memory.history[0].time <= HISTORY
+
+
+def test_what_was_uneven_at_a_time_that_has_not_come_yet_was_so_now() -> None:
+    memory = Past()
+    memory.judge(86_400.0, verdict(), 30, whole=True, even=False)
+    assert memory.uneven_at == 86_400.0
+    memory.begin()
+    memory.judge(20.0, verdict(), 30, whole=True, even=True)
+    assert memory.uneven_at == 20.0, "else it would be uneven for a day"
 
 
 def test_what_was_seen_at_a_time_that_has_not_come_yet_is_forgotten() -> None:
