@@ -1767,6 +1767,34 @@ def test_what_sleeps_is_spread_before_it_wakes() -> None:
     assert len(cluster.history) <= moves + 2
 
 
+def test_what_sleeps_stays_where_it_is_while_all_that_wakes_finds_room() -> None:
+    """Ranks that do a fiftieth of what they can: nothing is late."""
+    cluster = jumping(10.0)
+    cluster.taught = dict.fromkeys(range(4), CAPACITY)
+    for look in range(3 * STAY):
+        jump(cluster, look)
+        cluster.rates = {piece: rate / 22.5 for piece, rate in cluster.rates.items()}
+        cluster.look()
+    assert len(cluster.state.wakes) >= 3 and cluster.history == []
+
+
+def test_a_large_one_that_sleeps_and_is_under_way_holds_up_nothing_that_is_used() -> None:
+    cluster = asleep(8, inodes=Limits().inodes, takes=10_000)
+    cluster.look()
+    (move,) = (move for _, move in cluster.history)
+    assert move.load == 0.0
+    cluster.inodes = 500.0
+    cluster.rates |= {piece: 200.0 for piece in range(1, 9) if piece != move.ino}
+    cluster.go(5)
+    assert sum(move.load > 0.0 for _, move in cluster.history) >= 3
+
+
+def test_what_is_larger_than_all_that_may_be_under_way_sleeps_where_it_is() -> None:
+    cluster = asleep(40, inodes=Limits().inodes + 1.0)
+    cluster.go(5)
+    assert cluster.history == []
+
+
 def test_what_sleeps_is_spread_by_what_it_had_when_it_woke() -> None:
     """One with all of a rank's share is not joined by those that have a tenth of it each."""
     sleepers = [Piece(n, f"/p{n}", 1 if n == 9 else 0, 0.0, 10.0) for n in range(1, 10)]
@@ -1812,9 +1840,12 @@ def test_what_jobs_leave_behind_is_not_spread() -> None:
     assert [move for when, move in slept if when > max(60.0 * move.ino, 60.0 * jobs / 2)] == []
 
 
-def test_what_was_used_before_nobody_was_at_work_is_known_to_have_been() -> None:
-    """Between two jobs nothing at all is asked for."""
-    cluster = Cluster({1: 100.0, 2: 0.0, 3: 0.0})
+@pytest.mark.parametrize("idle", [0, 4, 5, 6])
+def test_what_was_used_before_nobody_was_at_work_is_known_to_have_been(idle: int) -> None:
+    """Between two jobs nothing at all is asked for, nor before the first for some looks."""
+    cluster = Cluster({1: 0.0, 2: 0.0, 3: 0.0})
+    cluster.go(idle)
+    cluster.rates[1] = 100.0
     cluster.go(6)
     cluster.rates[1] = 0.0
     cluster.go(6)
@@ -1920,10 +1951,13 @@ def test_ranks_that_report_the_begin_of_a_load_by_turns_are_not_evened() -> None
 
 
 @pytest.mark.parametrize("before", [0.01, 1.0], ids=["it begins while a trickle is uneven", "it ends"])
-def test_while_a_load_begins_or_ends_nothing_follows_of_who_was_first_to_report(before: float) -> None:
+@pytest.mark.parametrize("looks", range(3, 9))
+def test_while_a_load_begins_or_ends_nothing_follows_of_who_was_first_to_report(
+    before: float, looks: int
+) -> None:
     """The same with one light client left, so that it has been uneven for long; and when all clients stop."""
     others, after = (before, 1e-9) if before > 0.5 else (0.0, 1.0)
-    parts = [*[(before, others, others, others)] * 6, (0.98, 0.73, 0.48, 0.23), (after,) * 4]
+    parts = [*[(before, others, others, others)] * looks, (0.98, 0.73, 0.48, 0.23), (after,) * 4]
     state, pieces, moves = State(), tuple(Piece(n, f"/p{n}", n % 4, 0.0, 1000.0) for n in range(1, 9)), []
     for look, part in enumerate(parts, start=1):
         ranks = tuple(RankView(r, 1000.0 * p, 20.0 * p, p > 0.9, 1000.0) for r, p in enumerate(part))

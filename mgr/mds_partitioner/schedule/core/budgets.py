@@ -52,9 +52,11 @@ class Budgets:
         return min(limits.moves - moving, limits.daily - self.view.begun) - self.placed
 
     def inodes(self) -> float:
-        """Inodes that may be begun now: as many as may be under way may hang at clients besides."""
+        """Inodes that may be begun now: as many as may be under way may hang at clients besides; and what
+        nobody waits for takes no more than its part."""
         hang = min(sum(past.move.inodes for past in self._hanging), self.limits.inodes)
-        return self._inodes(1.0, 1.0, hang)
+        unhurried = sum(past.move.inodes for past in self.coming if past.move.load <= 0.0)
+        return self._inodes(1.0, 1.0, hang + max(0.0, unhurried - self.limits.inodes * PART))
 
     def late(self) -> bool:
         """Is something under way for longer than most are, and does not hang?"""

@@ -26,7 +26,7 @@ class Demand(NamedTuple):
     def seen(self, rate: float, dt: float, now: float, held: int = HELD) -> "Demand":
         """After one more look. rate: req/s over the last ``dt`` s; held: looks that make a change."""
         mean, seconds, apart, turned = self
-        if abs(rate - mean) < CHANGED * (rate if rate > mean else mean):
+        if abs(rate - mean) <= CHANGED * (rate if rate > mean else mean):
             seconds = max(dt, min(MEMORY, seconds + dt))
             return Demand(mean + (rate - mean) * dt / seconds, seconds, 0, turned)
         if apart + 1 < held:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from .load import pressures, served, utilisations
 from .look import Look
 from .noise import BAND
 from .roams import Roams
-from .sleepers import ASLEEP
+from .sleepers import ASLEEP, WAKES
 from .state import NOBODY, Past, Rising, State, parted
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
@@ -129,9 +130,12 @@ def _times(look: Look) -> float:
     """What all ranks serve, in times of what they did a look ago, where several are used. They report by
     turns, 5 s apart: while a load begins or ends, what they serve tells who was first to report."""
     rates = [look.state.rates.get(r.rank, ()) for r in look.view.ranks]
-    demand = look.state.demand
-    used = {piece.rank for piece in look.view.pieces if demand[piece.ino].mean > 0.0}
-    if min(map(len, rates)) < 2 or len(used) < 2:
+    used: dict[int | None, float] = defaultdict(float)
+    for piece in look.view.pieces:
+        # What begins is not expected at once where a rank is not full.
+        used[piece.rank] += max(piece.requests, look.state.demand[piece.ino].mean)
+    several = sum(load > WAKES * look.asked.share for load in used.values()) > 1
+    if min(map(len, rates)) < 2 or not several:
         return 1.0
     now, before = sum(row[-1] for row in rates), sum(row[-2] for row in rates)
     return now / before if before else math.inf if now else 1.0

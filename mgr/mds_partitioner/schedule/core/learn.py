@@ -12,7 +12,7 @@ from statistics import fmean
 from ...engine.inside import CROWD
 from .demand import BEGINS, HELD, Demand, first
 from .elastic import elasticity
-from .load import capacities
+from .load import capacities, pressed
 from .noise import BAND
 from .reunite import highest, quiet
 from .sleepers import ASLEEP, WAKES, Wake, jumped
@@ -199,14 +199,22 @@ class _Lesson:
     @cached_property
     def sleep(self) -> tuple[dict[int, bool], tuple[Wake, ...]]:
         """What sleeps after this look, and what woke in it."""
-        return _woken(self.state, self.demand, self.view)
+        asleep, wakes = _woken(self.state, self.demand, self.view)
+        return asleep, tuple(replace(wake, pressed=wake.ino in self._pressed) for wake in wakes)
+
+    @cached_property
+    def _pressed(self) -> frozenset[int]:
+        """Inode numbers of what is where there is little room."""
+        ranks = pressed(self.view.ranks)
+        return frozenset(piece.ino for piece in self.view.pieces if piece.rank in ranks)
 
     @cached_property
     def wakes(self) -> tuple[Wake, ...]:
         """All that is remembered."""
         now = self.view.now
         known = (w for w in self.state.wakes if now - w.at <= self.memory)
-        return (*(_awake(wake, self.demand, now) for wake in known), *self.sleep[1])
+        lately = (w if now - w.at > LONGEST else _awake(w, self.demand, self._pressed) for w in known)
+        return (*lately, *self.sleep[1])
 
     @cached_property
     def toll(self) -> Toll:
@@ -302,10 +310,15 @@ def _woken(
     return {ino: used for ino, used in asleep.items() if ino not in woken}, wakes
 
 
-def _awake(wake: Wake, demand: Mapping[int, Demand], now: float) -> Wake:
-    """With what it has had at most: a full rank holds it back until it has moved."""
-    known = demand.get(wake.ino) if now - wake.at <= LONGEST else None
-    return wake if known is None or known.mean <= wake.load else replace(wake, load=known.mean)
+def _awake(wake: Wake, demand: Mapping[int, Demand], cramped: Collection[int]) -> Wake:
+    """With what it has had at most: a full rank holds it back until it has moved.
+
+    :param cramped: inode numbers of what is where there is little room
+    """
+    load = max(wake.load, demand[wake.ino].mean if wake.ino in demand else 0.0)
+    late = wake.pressed or wake.ino in cramped
+    same = (load, late) == (wake.load, wake.pressed)
+    return wake if same else replace(wake, load=load, pressed=late)
 
 
 def _toll(state: State, past: Sequence[Past], requests: float, dt: float) -> Toll:

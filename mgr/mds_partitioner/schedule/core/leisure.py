@@ -71,5 +71,7 @@ def _asleep(look: Look) -> list[Piece]:
     away = state.split | state.apart | state.placed | look.together.keys() | look.kept
     may = (p for p in look.view.pieces if p.rank is not None and not p.held and p.ino not in away)
     little = ASLEEP * look.asked.share
-    idle = (p for p in may if p.inodes > EMPTY and state.demand[p.ino].mean <= little)
+    # Nor what alone would leave no room for what is wanted elsewhere.
+    fits = (p for p in may if EMPTY < p.inodes <= look.limits.inodes)
+    idle = (p for p in fits if state.demand[p.ino].mean <= little)
     return [p._replace(rank=bound[p.ino].target) if p.ino in bound else p for p in idle]

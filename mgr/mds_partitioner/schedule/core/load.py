@@ -17,6 +17,7 @@ EASILY = 1.5  # times what one did that rested, at least: fuller than two thirds
 AS_MUCH = 0.9  # of what the best can do: who does that easily can do more than the best
 NEARLY = 0.9  # of what it can serve: a little more, and clients wait
 EMPTY = 0.7  # of its share, at most, has a rank with much room
+HALF = 0.5  # of what it can do
 RESTS = 0.6  # requests inside: with fewer a rank has nothing to do for a good part of the time
 
 
@@ -55,6 +56,17 @@ def _with_as_many(rank: RankView, other: RankView) -> float:
     """req/s that a rank may be able to serve with as many requests inside as another one taught."""
     able, best = rank.able or 0.0, other.able or 0.0
     return min(best, able * math.pow(other.crowd / rank.crowd, STEEPEST))
+
+
+def pressed(ranks: Sequence[RankView]) -> frozenset[int]:
+    """Those where what begins has to wait: full, or with half of what they can do, as far as is known."""
+
+    def little_room(rank: RankView) -> bool:
+        if rank.full or rank.able is None:
+            return rank.full or rank.inside > RESTS
+        return rank.requests >= HALF * rank.able
+
+    return frozenset(rank.rank for rank in ranks if little_room(rank))
 
 
 def busy(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> frozenset[int]:

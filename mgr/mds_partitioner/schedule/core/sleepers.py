@@ -35,6 +35,7 @@ class Wake:
 
     :ivar ino: its inode number
     :ivar again: it had been used before, and then no more; used: of what slept, so much had, 0 to 1
+    :ivar pressed: it woke where there was little room; else it was not late, and need not have moved
     """
 
     at: float
@@ -42,6 +43,7 @@ class Wake:
     ino: int = 0
     again: bool = False
     used: float = 0.0
+    pressed: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def _expected(wakes: Sequence[Wake], sleepers: int, now: float, began: float, ho
     """As above, of things that are alike."""
     if not sleepers or len(wakes) < SEEN:
         return 0.0
-    load = sum(wake.load for wake in wakes) / len(wakes)
+    load = sum(wake.load for wake in wakes if wake.pressed) / len(wakes)
     often = len(wakes) / max(SHORTEST, now - began) / sleepers
     return min(1.0, often * horizon) * load * LATE
 
