@@ -985,6 +985,19 @@ def test_masks_are_read_after_a_wait_also_while_an_mds_does_not_answer() -> None
     assert catalogue.known.masks == {100: "-1"}
 
 
+def test_masks_of_what_is_gone_are_forgotten() -> None:
+    host: Any = Counting(cluster := Cluster([0.0] * 2), hook=True)
+    catalogue, seen = Catalogue(host, BEGINNING, cluster.now), []
+    for late, busy in ((0.0, 0), (5.0, 0), (100.0, 1), (105.0, 1)):
+        if late == 100.0:
+            del cluster.directories[100]
+        cluster.wall, cluster.steady = BEGINNING + late, 100.0 + late
+        wanted = Wanted({f"{NOGROUP}/s{busy}": 9.0})
+        catalogue.refresh(cluster.state, 200, wanted, NOTHING, cluster.wall)
+        seen.append(catalogue.known.masks)
+    assert (seen[1], seen[3]) == ({100: "-1"}, {101: "-1"})
+
+
 def test_a_pin_that_we_set_after_it_was_read_is_known_also_after_a_wait() -> None:
     """What was read before the wait is as old as it is."""
     host: Any = (cluster := Cluster([0.0] * 20))
