@@ -45,7 +45,7 @@ OTHERS = (
     *(f"scheduler/five-again/{load}-tentacle-5x5" for load in ("cnn", "flash", "jumps", "nlp", "zipf")),
     "scheduler/five-slow/nlp-tentacle-5x5",
     *(f"scheduler/five-third/{load}-tentacle-5x5" for load in ("cnn", "nlp")),
-    *(f"scheduler/five-fourth/{load}-tentacle-5x5" for load in ("cnn", "nlp")),
+    *(f"scheduler/five-fourth/{load}-tentacle-5x5" for load in ("cnn", "jumps", "nlp", "web", "zipf")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",

@@ -86,7 +86,7 @@ def engine_judge(epochs: Sequence[Answer]) -> Answer:
             "ranks": [rank["rank"] for rank in epochs[0]["ranks"]],
             **{"loads": rows("requests"), "latency": rows("quickest"), "fetches": rows("fetches")},
             "moved": [[0.0] * len(row) for row in rows("requests")],  # nothing moves here
-            **{"capacity": 0, "learned_capacity": None, "smoothness": SMOOTHNESS},
+            **{"capacity": 0, "learned_capacity": None, "least_capacity": None, "smoothness": SMOOTHNESS},
             **{"threshold": THRESHOLD, "role_threshold": 0.01, "epoch_capacity": None, "mask": None},
         }
     )
