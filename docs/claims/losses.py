@@ -32,7 +32,8 @@ def claim(results: Results) -> Claim:
     head = ["load (blocks)", "behind the better built-in one", goal]
     head += [f"{each}behind built-in to auth", f"{each}{goal}"]
     cells = [cell for _, block in (*five, *brief) for cell in block.values()]
-    return Claim(compare.table(head, [line for line in lines if any(line[1:])]), cells)
+    behind = [[name, *(told or "-" for told in losses)] for name, *losses in lines if any(losses)]
+    return Claim(compare.table(head, behind), cells)
 
 
 def _by_load(found: Iterable[Named]) -> list[tuple[str, list[Named]]]:
