@@ -18,7 +18,6 @@ from mgr_module import MgrModule
 from mgr_util import CephfsClient, CephfsConnectionException, open_filesystem
 
 from .. import clock
-from ..clock import Now
 from ..errors import CephError, InDoubt, Unavailable
 from ..model import FsState
 from ..workers import GivenUp, Workers
@@ -51,15 +50,9 @@ class _Mounted:
 class Mounts:
     """Calls on mounted file systems, by the file system's id: a name may be given to another one."""
 
-    def __init__(
-        self,
-        module: MgrModule,
-        shared: Callable[[], Any],
-        log: logging.Logger,
-        now: Callable[[], Now] = clock.read,
-    ) -> None:
+    def __init__(self, module: MgrModule, shared: Callable[[], Any], log: logging.Logger) -> None:
         """``shared``: the Rados that all modules share."""
-        self._own, self._log, self._now = OwnContext(module, shared, log), log, now
+        self._own, self._log = OwnContext(module, shared, log), log
         self._lock = threading.Lock()  # of the tables alone; never held while something is waited for
         self._mounted: dict[int, _Mounted] = {}
 
@@ -108,9 +101,9 @@ class Mounts:
         """Unmount; a mount that hangs is left to the end of the process."""
         with self._lock:
             every = list(self._mounted)
-        ends = self._now().steady + UNMOUNT_TIMEOUT
+        ends = clock.read().steady + UNMOUNT_TIMEOUT
         for mounted in self._leave(every):
-            mounted.unmounted.wait(max(0.0, ends - self._now().steady))
+            mounted.unmounted.wait(max(0.0, ends - clock.read().steady))
 
     def _leave(self, fscids: Collection[int]) -> list[_Mounted]:
         """Begin no more calls on these, and unmount them when the last one has ended."""

@@ -343,7 +343,6 @@ class Catalogue:
         self._insides.forget(there)
         self._fragments = {ino: kept for ino, kept in self._fragments.items() if ino in there}
         self._masks = {ino: mask for ino, mask in self._masks.items() if ino in there}
-        kept = {ino: mask for ino, mask in (old.masks or {}).items() if ino in there}
         counted = {ino: count for ino, (_, count) in self._insides.counts.items()}
         broods = {ino: found for ino, (_, found) in self._insides.broods.items()}
         busiest = self._busiest(wanted.requests, SURE)
@@ -355,7 +354,7 @@ class Catalogue:
             {path: read[path][1] for path in known},
             counted | {ino: len(kids) for ino, kids in parts.items() if ino in there},
             self._ephemerals.found | above,
-            kept | self._masks if hooked else None,
+            dict(self._masks) if hooked else None,
             self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,

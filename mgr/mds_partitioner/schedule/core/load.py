@@ -17,7 +17,7 @@ EASILY = 1.5  # times what one did that rested, at least: fuller than two thirds
 AS_MUCH = 0.9  # of what the best can do: who does that easily can do more than the best
 NEARLY = 0.9  # of what it can serve: a little more, and clients wait
 EMPTY = 0.7  # of its share, at most, has a rank with much room
-HALF = 0.5  # of what it can do
+ROOMY = 0.5  # of what it can do: with less, what begins finds room
 RESTS = 0.6  # requests inside: with fewer a rank has nothing to do for a good part of the time
 
 
@@ -64,7 +64,7 @@ def pressed(ranks: Sequence[RankView]) -> frozenset[int]:
     def little_room(rank: RankView) -> bool:
         if rank.full or rank.able is None:
             return rank.full or rank.inside > RESTS
-        return rank.requests >= HALF * rank.able
+        return rank.requests >= ROOMY * rank.able
 
     return frozenset(rank.rank for rank in ranks if little_room(rank))
 
