@@ -10,6 +10,7 @@ import pytest
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.state import Limits, Past, State
+from mds_partitioner.schedule.core.together import Whole
 from mds_partitioner.schedule.core.toll import Toll
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
@@ -130,6 +131,38 @@ def test_it_waits_for_each_part_that_has_something_in_it(
     past = Past(Move(100, "", 1, 2, load, 0.0, inodes, ""), LOOK)
     _, decision = Scheduler(State(at=LOOK, split=frozenset({HEAD}), past=(past,)), seen, LIMITS).decide()
     assert [move.target for move in decision.moves if move.ino == HEAD] == goals
+
+
+def begins(rest: float, *, apart: float = -1.0) -> set[int]:
+    """The ranks of all parts once the first of them have been sent from rank 0, where all of it is.
+
+    :param rest: req/s of what is left; apart: since when it is on several ranks, s
+    """
+    parts = [Piece(100 + i, f"/p/{i}", 0, 35.0, 50.0, within=HEAD) for i in range(20)]
+    loads = [rest + 700.0, 0.0, 0.0, 0.0]
+    ranks = tuple(RankView(r, loads[r], 20.0 if r == 0 else 0.0, r == 0, 1000.0) for r in range(4))
+    whole = Whole(1000.0, apart=apart)
+    state = State(split=frozenset({HEAD}), wholes={HEAD: whole})
+    for look in range(4):
+        now = 100.0 + LOOK * look
+        seen = View(now, ranks, (Piece(HEAD, "/p", 0, rest, 10.0), *parts), True)
+        state, decision = Scheduler(state, seen, LIMITS).decide()
+        sent = {move.ino: move.target for move in decision.moves}
+        if sent:
+            return {sent.get(part.ino, 0) for part in parts}
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("rest", "apart", "ranks"),
+    [(300.0, -1.0, {0, 1, 2}), (20.0, -1.0, {0, 1, 2, 3}), (300.0, 1.0, {1, 2, 3})],
+    ids=["what is left fills a rank", "hardly anything is left", "it was taken apart long ago"],
+)
+def test_parts_are_not_sent_to_the_rank_that_what_is_left_will_fill(
+    rest: float, apart: float, ranks: set[int]
+) -> None:
+    """It goes there after them, and they would leave that rank again."""
+    assert begins(rest, apart=apart) == ranks
 
 
 def test_two_that_each_fill_a_rank_do_not_go_to_the_same_one_after_the_other() -> None:

@@ -21,7 +21,7 @@ from .scatter import scattered
 from .sleepers import EMPTY
 from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
-from .upwards import raised
+from .upwards import ahead, raised
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
@@ -183,6 +183,7 @@ def _act(look: Look) -> tuple[State, Decision]:
         return apart.opened(look.state, here, look.pieces), Decision(split=here, why=why)
     under_way, inodes = look.state.awaited, look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0, look.budgets.late())
+    look = ahead(look)
     may = candidates(look)
     found, stuck = chosen(look, may, budget, sources(look))
     wanted = apart.wanted(look, may, [rank for rank in stuck if rank in apart.crowded(look)])

@@ -109,6 +109,7 @@ class Expectation:
 
     :ivar asked: of each where it is
     :ivar past, scattered, apart: as in the state
+    :ivar ahead: the rank of what is not ordered yet, but will be, by inode number
     """
 
     asked: Asked
@@ -116,6 +117,7 @@ class Expectation:
     past: tuple[Past, ...]
     scattered: Mapping[int, Scattered]
     apart: frozenset[int]
+    ahead: Mapping[int, int] = field(default_factory=dict)
 
     def then(self, state: State) -> Expectation:
         """The same, when what the state says was ordered."""
@@ -156,7 +158,7 @@ class Expectation:
     @property
     def _elsewhere(self) -> set[int]:
         """Inode numbers of what may count on other ranks than where it is seen: few of thousands."""
-        return {*self.bound, *self._scattering, *self.apart}
+        return {*self.bound, *self._scattering, *self.apart, *self.ahead}
 
     @property
     def moved(self) -> bool:
@@ -185,4 +187,4 @@ class Expectation:
         if piece.ino in self.apart:
             return tuple(r.rank for r in self.asked.view.ranks)  # as it will be
         move = self.bound.get(piece.ino)
-        return (piece.rank if move is None else move.target,)
+        return (self.ahead.get(piece.ino, piece.rank) if move is None else move.target,)

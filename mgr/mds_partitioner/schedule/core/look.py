@@ -83,6 +83,10 @@ class Look:
             return self
         return replace(self, state=state, expected=self.expected.then(state))
 
+    def when(self, ahead: Mapping[int, int]) -> Look:
+        """The same, when pieces have gone to these ranks, by inode number, that will go there."""
+        return replace(self, expected=replace(self.expected, ahead=ahead)) if ahead else self
+
     def begun(self, moves: Iterable[Move]) -> Look:
         """The same, when these have been ordered."""
         latency = self.state.latency

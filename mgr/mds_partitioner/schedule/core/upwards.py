@@ -19,7 +19,7 @@ from .look import Look
 from .moves import pays_off
 from .reunite import due
 from .sleepers import EMPTY
-from .state import State
+from .state import HANGS, State
 from .turns import siblings
 from .view import Decision, Move, Piece
 
@@ -65,6 +65,40 @@ def raised(look: Look, decision: Decision, *, first: bool = False) -> tuple[Stat
     return look.state, replace(decision, moves=tuple(moves), why=told or decision.why)
 
 
+def ahead(look: Look) -> Look:
+    """The same, where what is left of those whose parts get their ranks now counts where it goes after them:
+    else parts would be sent to the rank that it fills, and leave it again."""
+    if look.view.advised or not look.state.split:
+        return look
+    kids, fixed, found = siblings(look.view.pieces), _fixed(look), dict[int, int]()
+    split = (piece for piece in look.view.pieces if piece.ino in look.state.split)
+    for piece in sorted(split, key=lambda p: (p.inodes, p.ino)):
+        if _parts_go(look, piece, kids.get(piece.ino, ())):
+            goal = next((r for r in _higher(look, piece) if _fits(look, piece, r, math.inf, fixed[r])), None)
+            if goal is not None and goal not in look.doubted:
+                found[piece.ino] = goal
+                fixed[goal] += look.expected.load(piece)
+    return look.when(found)
+
+
+def _parts_go(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
+    """Are its parts under way, or will be, as its rank has too much? When they have come it is seen what is
+    passed on."""
+    rank, bound, load = piece.rank, look.expected.bound, look.expected.load
+    whole = look.state.wholes.get(piece.ino)
+    if whole is None or (whole.apart >= 0.0 and look.view.now - whole.apart > HANGS):
+        return False  # what moves now is one of them, and not all that
+    if rank not in look.loads or piece.ino in bound or not _may_leave(look, piece):
+        return False
+    if sum(kid.rank == rank and kid.pin == NO_PIN for kid in kids) > FEW:
+        return False
+    if any(kid.ino in bound for kid in kids):
+        return True
+    above = look.loads[rank] > (1.0 + look.band) * look.shares[rank]
+    much = sum(map(load, kids)) >= look.band * look.asked.share
+    return above and much and all(kid.rank == rank for kid in kids)
+
+
 def _has_too_much(look: Look, rank: int | None) -> bool:
     """Has a rank more above its share than it passes on? Parts go before what is left, too."""
     if rank not in look.loads:
@@ -105,8 +139,7 @@ def _goal(
     if own is None:
         return None
     everything = _above(look, piece, kids, math.inf)
-    least = max(own, _gone_up(look.state, piece.ino))
-    for goal in sorted((rank for rank in quick(look) if rank > least), reverse=True):
+    for goal in _higher(look, piece):
         above = _above(look, piece, kids, goal)
         forwards = _forwards(look, own) * (above / (above + others) if above else 0.0)
         passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
@@ -118,6 +151,12 @@ def _goal(
     return None
 
 
+def _higher(look: Look, piece: Piece) -> list[int]:
+    """Ranks that it may go to, the highest first."""
+    least = max(-1 if piece.rank is None else piece.rank, _gone_up(look.state, piece.ino))
+    return sorted((rank for rank in quick(look) if rank > least), reverse=True)
+
+
 def _above(look: Look, piece: Piece, kids: Sequence[Piece], goal: float) -> float:
     """req/s that its parts are asked for on higher ranks up to that one."""
     own, load = -1 if piece.rank is None else piece.rank, look.expected.load
@@ -125,16 +164,20 @@ def _above(look: Look, piece: Piece, kids: Sequence[Piece], goal: float) -> floa
 
 
 def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
-    """May it leave? All parts are known then, and no more of them have to be pinned than are elsewhere."""
-    away = {*look.together, *look.state.placed, *look.linked, *due(look.state.quiet)}
-    if piece.ino in away or piece.held or piece.unknown or piece.at_most > look.limits.inodes:
-        return False
-    if _moves(look, piece, kids):
+    """May it leave now? No more of its parts have to be pinned than are elsewhere."""
+    if not _may_leave(look, piece) or _moves(look, piece, kids):
         return False
     along = [kid for kid in kids if kid.rank == piece.rank and kid.pin == NO_PIN]
     refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
     few = len(along) <= max(FEW, len(kids) - len(along))
     return few and not any(k.held or k.ino in refused for k in along)
+
+
+def _may_leave(look: Look, piece: Piece) -> bool:
+    """At all: all its parts are known then, and it is not too much."""
+    state, ino = look.state, piece.ino
+    away = ino in look.together or ino in state.placed or ino in look.linked or ino in due(state.quiet)
+    return not (away or piece.held or piece.unknown or piece.at_most > look.limits.inodes)
 
 
 def _moves(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
