@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from . import apart
 from .candidates import candidates
-from .choose import Budget
+from .choose import LEAST, Budget
 from .crowds import easing, relieved
 from .evenness import beyond, doubtful, uneven
 from .learn import looked
@@ -231,7 +231,7 @@ def _said(
     if not look.pieces:
         return "no directory is known that could be moved"
     roams = look.state.roams
-    if look.lasts < look.limits.horizon:
+    if roams.lasts(look.view.now) < look.limits.horizon:
         return f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
     return _too_much(look, stuck[0]) if stuck else "nothing is worth a move"
 
@@ -249,4 +249,8 @@ def _too_much(look: Look, rank: int) -> str:
     if beside > look.shares[rank]:  # whatever is moved
         why = "cannot be moved, as files right in '/', or what is on several ranks"
         return f"rank {rank} has too much: as far as its MDS tells, {beside:.0f} req/s are for what {why}"
+    own = [p for p in look.view.pieces if p.rank == rank and not p.held]
+    much = [p for p in own if look.expected.load(p) >= LEAST * look.shares[rank]]
+    if much and not any(look.pays(look.expected.load(p), p.inodes) for p in much):
+        return f"rank {rank} has too much: in {look.lasts:.0f} s no move would bring what it costs"
     return f"rank {rank} has too much: what is on it fits nowhere else, or was moved lately"

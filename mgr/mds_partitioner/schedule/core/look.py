@@ -24,6 +24,7 @@ SETTLES = 2.0  # looks, after which what moved is in none of a rank's reports
 LATE = 30.0  # s: noise that comes and goes does not count
 SOON = 6  # looks, within which it is known what a full rank can do, unless it exports all the time
 LEAST = 4  # looks: one more than teach that a rank has become slower
+AGAIN = 120.0  # s for which it is taken to stay uneven, however new that is
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
 
 
@@ -153,8 +154,9 @@ class Look:
 
     @cached_property
     def lasts(self) -> float:
-        """s for which what is uneven is likely to stay so, at most the horizon."""
-        return min(self.limits.horizon, self.state.roams.lasts(self.view.now))
+        """s for which what is uneven is likely to stay so, at most the horizon: as long again as it has."""
+        so_far = self.state.held * self.state.dt
+        return min(self.limits.horizon, max(AGAIN, so_far), self.state.roams.lasts(self.view.now))
 
     def pays(self, gain: float, inodes: float) -> bool:
         """Do so many req/s bring more within the horizon than moving the inodes costs?"""
