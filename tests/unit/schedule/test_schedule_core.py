@@ -1920,7 +1920,9 @@ def test_relief_of_a_rank_that_is_not_full_counts_less(full: bool, inodes: float
 
 
 @pytest.mark.parametrize(
-    ("inodes", "begins"), [(9_000.0, 5.0), (20_000.0, 250.0), (50_000.0, math.inf)], ids=["at once", "", "never"]
+    ("inodes", "begins"),
+    [(9_000.0, 5.0), (20_000.0, 250.0), (50_000.0, math.inf)],
+    ids=["at once", "later", "never"],
 )
 def test_what_costs_more_waits_until_it_has_been_uneven_for_as_long_as_it_takes_to_pay_back(
     inodes: float, begins: float

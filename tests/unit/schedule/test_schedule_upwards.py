@@ -134,7 +134,7 @@ def test_it_waits_for_each_part_that_has_something_in_it(
 
 
 def begins(rest: float, *, apart: float = -1.0) -> set[int]:
-    """The ranks of all parts once the first of them have been sent from rank 0, where all of it is.
+    """The ranks of all parts once they have been sent from rank 0, where all of it is still.
 
     :param rest: req/s of what is left; apart: since when it is on several ranks, s
     """
@@ -142,15 +142,13 @@ def begins(rest: float, *, apart: float = -1.0) -> set[int]:
     loads = [rest + 700.0, 0.0, 0.0, 0.0]
     ranks = tuple(RankView(r, loads[r], 20.0 if r == 0 else 0.0, r == 0, 1000.0) for r in range(4))
     whole = Whole(1000.0, apart=apart)
-    state = State(split=frozenset({HEAD}), wholes={HEAD: whole})
-    for look in range(4):
+    state, sent = State(split=frozenset({HEAD}), wholes={HEAD: whole}), dict[int, int]()
+    for look in range(6):
         now = 100.0 + LOOK * look
         seen = View(now, ranks, (Piece(HEAD, "/p", 0, rest, 10.0), *parts), True)
         state, decision = Scheduler(state, seen, LIMITS).decide()
-        sent = {move.ino: move.target for move in decision.moves}
-        if sent:
-            return {sent.get(part.ino, 0) for part in parts}
-    return set()
+        sent |= {move.ino: move.target for move in decision.moves}
+    return {sent.get(part.ino, 0) for part in parts}
 
 
 @pytest.mark.parametrize(

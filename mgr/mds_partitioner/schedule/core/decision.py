@@ -183,9 +183,12 @@ def _act(look: Look) -> tuple[State, Decision]:
         return apart.opened(look.state, here, look.pieces), Decision(split=here, why=why)
     under_way, inodes = look.state.awaited, look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0, look.budgets.late())
-    look = ahead(look)
-    may = candidates(look)
-    found, stuck = chosen(look, may, budget, sources(look))
+    may, later = candidates(look), ahead(look)
+    found, stuck = chosen(later, may, budget, sources(look))
+    if later is not look and not found:  # no part would go, nor what is left after them
+        later = ahead(look, under_way=True)
+        found, stuck = chosen(later, may, budget, sources(look))
+    look = later
     wanted = apart.wanted(look, may, [rank for rank in stuck if rank in apart.crowded(look)])
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)

@@ -65,15 +65,18 @@ def raised(look: Look, decision: Decision, *, first: bool = False) -> tuple[Stat
     return look.state, replace(decision, moves=tuple(moves), why=told or decision.why)
 
 
-def ahead(look: Look) -> Look:
+def ahead(look: Look, *, under_way: bool = False) -> Look:
     """The same, where what is left of those whose parts get their ranks now counts where it goes after them:
-    else parts would be sent to the rank that it fills, and leave it again."""
+    else parts would be sent to the rank that it fills, and leave it again.
+
+    :param under_way: only of those whose parts are, not of those whose rank has too much yet
+    """
     if look.view.advised or not look.state.split:
         return look
     kids, fixed, found = siblings(look.view.pieces), _fixed(look), dict[int, int]()
     split = (piece for piece in look.view.pieces if piece.ino in look.state.split)
     for piece in sorted(split, key=lambda p: (p.inodes, p.ino)):
-        if _parts_go(look, piece, kids.get(piece.ino, ())):
+        if _parts_go(look, piece, kids.get(piece.ino, ()), under_way):
             goal = next((r for r in _higher(look, piece) if _fits(look, piece, r, math.inf, fixed[r])), None)
             if goal is not None and goal not in look.doubted:
                 found[piece.ino] = goal
@@ -81,7 +84,7 @@ def ahead(look: Look) -> Look:
     return look.when(found)
 
 
-def _parts_go(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
+def _parts_go(look: Look, piece: Piece, kids: Sequence[Piece], under_way: bool) -> bool:
     """Are its parts under way, or will be, as its rank has too much? When they have come it is seen what is
     passed on."""
     rank, bound, load = piece.rank, look.expected.bound, look.expected.load
@@ -92,11 +95,13 @@ def _parts_go(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
         return False
     if sum(kid.rank == rank and kid.pin == NO_PIN for kid in kids) > FEW:
         return False
-    if any(kid.ino in bound for kid in kids):
-        return True
+    if sum(map(load, kids)) < max(load(piece), look.band * look.asked.share):
+        return False  # little is passed on when they have gone
+    going = any(kid.ino in bound for kid in kids)
+    if going or under_way:
+        return going
     above = look.loads[rank] > (1.0 + look.band) * look.shares[rank]
-    much = sum(map(load, kids)) >= look.band * look.asked.share
-    return above and much and all(kid.rank == rank for kid in kids)
+    return above and all(kid.rank == rank for kid in kids)
 
 
 def _has_too_much(look: Look, rank: int | None) -> bool:
