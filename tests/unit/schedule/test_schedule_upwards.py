@@ -9,9 +9,12 @@ import pytest
 
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.learn import looked
+from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.state import Limits, Past, State
 from mds_partitioner.schedule.core.together import Whole
 from mds_partitioner.schedule.core.toll import Toll
+from mds_partitioner.schedule.core.upwards import ahead
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
 LOOK = 5.0  # s
@@ -161,6 +164,37 @@ def test_parts_are_not_sent_to_the_rank_that_what_is_left_will_fill(
 ) -> None:
     """It goes there after them, and they would leave that rank again."""
     assert begins(rest, apart=apart) == ranks
+
+
+def test_where_no_part_may_go_what_is_left_stays_on_its_rank() -> None:
+    """An operator has pinned them. Another full rank gives nothing to theirs."""
+    parts = [Piece(100 + i, f"/p/{i}", 0, 40.0, 50.0, within=HEAD, held="pinned") for i in range(10)]
+    others = [Piece(200 + i, f"/{i}", 1, 20.0, 50.0) for i in range(45)]
+    more = [Piece(300 + i, f"/m/{i}", 2, 50.0, 50.0) for i in range(10)]
+    loads = [800.0, 900.0, 500.0, 0.0]
+    ranks = tuple(RankView(r, loads[r], 20.0 if r < 2 else 0.5, r < 2, 1000.0) for r in range(4))
+    state = State(split=frozenset({HEAD}), wholes={HEAD: Whole(800.0)})
+    sent = list[Move]()
+    for look in range(3):
+        pieces = (Piece(HEAD, "/p", 0, 400.0, 10.0), *parts, *others, *more)
+        state, decision = Scheduler(state, View(LOOK * (look + 1), ranks, pieces, True), LIMITS).decide()
+        sent += decision.moves
+    assert sum(move.load for move in sent if move.target == 3) > 200.0
+    assert {move.target for move in sent} == {3}
+
+
+def test_what_is_left_of_two_does_not_count_on_one_rank_that_has_room_for_one() -> None:
+    heads = [Piece(ino, f"/{ino}", 0, 150.0, 10.0) for ino in (1, 2)]
+    parts = [
+        Piece(100 * head + i, f"/{head}/{i}", 0, 35.0, 50.0, within=head)
+        for head in (1, 2)
+        for i in range(10)
+    ]
+    ranks = tuple(RankView(r, 0.0 if r else 1000.0, 0.0 if r else 20.0, r == 0, 1000.0) for r in range(4))
+    state = State(split=frozenset({1, 2}), wholes={1: Whole(500.0), 2: Whole(500.0)})
+    seen = View(LOOK, ranks, (*heads, *parts), True)
+    look = Look.at(looked(state, seen, LIMITS), seen, LIMITS)
+    assert ahead(look).expected.ahead == {1: 3, 2: 2}
 
 
 def test_two_that_each_fill_a_rank_do_not_go_to_the_same_one_after_the_other() -> None:

@@ -9,19 +9,19 @@ from itertools import accumulate
 
 from . import apart
 from .candidates import candidates
-from .choose import LEAST, Budget
+from .choose import Budget, Candidate
 from .crowds import easing, relieved
-from .evenness import beyond, doubtful, uneven
+from .evenness import beyond, doubtful, forgotten, uneven
 from .learn import looked
 from .leisure import spare
 from .look import Look
-from .moves import chosen, paying, sources
+from .moves import Chosen, chosen, paying, sources
 from .newcomers import placed
 from .scatter import scattered
 from .sleepers import EMPTY
 from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
-from .upwards import ahead, raised
+from .upwards import ahead, raised, without
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
@@ -91,7 +91,7 @@ def _not_yet(look: Look) -> tuple[State, str] | None:
     if len(view.ranks) < 2:
         return replace(state, held=0, acting=False, crowd=Crowd()), "one rank only"
     if not any(r.requests for r in view.ranks):
-        return replace(state, held=0, acting=False, crowd=Crowd()), "idle"
+        return forgotten(replace(state, held=0, acting=False, crowd=Crowd()), view), "idle"
     young = _young(look)
     if young is not None:
         why = f"rank {young} has come, or come back, just now: its load is not yet what it will be"
@@ -183,12 +183,9 @@ def _act(look: Look) -> tuple[State, Decision]:
         return apart.opened(look.state, here, look.pieces), Decision(split=here, why=why)
     under_way, inodes = look.state.awaited, look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0, look.budgets.late())
-    may, later = candidates(look), ahead(look)
-    found, stuck = chosen(later, may, budget, sources(look))
-    if later is not look and not found:  # no part would go, nor what is left after them
-        later = ahead(look, under_way=True)
-        found, stuck = chosen(later, may, budget, sources(look))
-    look = later
+    may = candidates(look)
+    look, found = _first(look, may, budget)
+    stuck = found.stuck
     wanted = apart.wanted(look, may, [rank for rank in stuck if rank in apart.crowded(look)])
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
@@ -198,11 +195,12 @@ def _act(look: Look) -> tuple[State, Decision]:
         look = look.then(replace(look.state, apart=look.state.apart | {m.ino for m in lifted}))
         left = inodes - sum(m.inodes for m in lifted)
         rest = replace(budget, moves=budget.moves - len(lifted), inodes=left, idle=budget.idle and not lifted)
-        found, stuck = chosen(look, candidates(look), rest, sources(look), split)
-    moves = paying(look, found)
+        found = chosen(look, candidates(look), rest, sources(look), split)
+        stuck = found.stuck
+    moves = paying(look, found.moves)
     spread = () if moves or wanted else scattered(look, [rank for rank in stuck if rank in look.busy])
     if stuck and not (moves or wanted or spread):
-        moves = paying(look, chosen(look, candidates(look, left=True), budget, stuck)[0])
+        moves = paying(look, chosen(look, candidates(look, left=True), budget, stuck).moves)
     ordered = (*lifted, *moves)
     untold = {**look.state.untold, **{move.ino: look.state.demand[move.ino].mean for move in moves}}
     state = apart.opened(replace(look.begun(ordered).state, untold=untold), split, look.pieces)
@@ -210,7 +208,19 @@ def _act(look: Look) -> tuple[State, Decision]:
         return _with_scattered(state, look.view.now, spread)
     if lifted:
         return state, Decision(ordered, split, apart.told(look, [m.ino for m in lifted], "to be "))
+    if found.dear and not (moves or split or under_way):
+        rank = min(found.dear)
+        why = f"rank {rank} has too much: in {look.lasts:.0f} s no move would bring what it costs"
+        return state, Decision(why=why, dear=True)
     return state, Decision(ordered, split, _said(look, moves, split, under_way, stuck))
+
+
+def _first(look: Look, may: Sequence[Candidate], budget: Budget) -> tuple[Look, Chosen]:
+    """The moves that would be made, and what is expected then."""
+    later = ahead(look)
+    found = chosen(later, may, budget, sources(look))
+    less = without(later, {choice.key for choice in found.moves} | look.expected.bound.keys())
+    return (later, found) if less is later else (less, chosen(less, may, budget, sources(look)))
 
 
 def _with_scattered(state: State, now: float, spread: Sequence[Scatter]) -> tuple[State, Decision]:
@@ -234,7 +244,7 @@ def _said(
     if not look.pieces:
         return "no directory is known that could be moved"
     roams = look.state.roams
-    if roams.lasts(look.view.now) < look.limits.horizon:
+    if look.horizon < look.limits.horizon:
         return f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
     return _too_much(look, stuck[0]) if stuck else "nothing is worth a move"
 
@@ -252,8 +262,4 @@ def _too_much(look: Look, rank: int) -> str:
     if beside > look.shares[rank]:  # whatever is moved
         why = "cannot be moved, as files right in '/', or what is on several ranks"
         return f"rank {rank} has too much: as far as its MDS tells, {beside:.0f} req/s are for what {why}"
-    own = [p for p in look.view.pieces if p.rank == rank and not p.held]
-    much = [p for p in own if look.expected.load(p) >= LEAST * look.shares[rank]]
-    if much and not any(look.pays(look.expected.load(p), p.inodes) for p in much):
-        return f"rank {rank} has too much: in {look.lasts:.0f} s no move would bring what it costs"
     return f"rank {rank} has too much: what is on it fits nowhere else, or was moved lately"

@@ -17,6 +17,7 @@ from .noise import BAND
 from .roams import Roams
 from .sleepers import ASLEEP, WAKES
 from .state import NOBODY, Past, Rising, State, parted
+from .view import View
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
@@ -35,7 +36,7 @@ def uneven(look: Look) -> tuple[State, str]:
     far = relative[top] > 1.0 + look.band
     if not ((far or look.idle) and lowest < FAR * relative[top]):
         even = replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling, rising=Rising())
-        return even, _even(look)
+        return forgotten(even, look.view), _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     # What has come to be taken apart kept its clients waiting: no load begins.
     came = top not in state.stale and parted(state.past, state.split, view.now, RESUMED)
@@ -47,7 +48,8 @@ def uneven(look: Look) -> tuple[State, str]:
     urgent = far and full and lowest < URGENT * relative[top] and times >= ENDS and stays
     hot = _hot(look, relative, top, one) if far and top in look.full else NOBODY
     lasts = (view.harmful and held >= HELD) or (look.idle and full and stays) or hot[1] >= HELD
-    state = replace(state, held=held, hot=hot, even=False)
+    uneven_for = min(look.limits.horizon, state.uneven + one * state.pace)
+    state = replace(state, held=held, hot=hot, even=False, uneven=uneven_for)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
     acting = (state.acting and (full or view.harmful)) or urgent or lasts or waits
     told = f"rank {top} has {relative[top]:.2f} times its share"
@@ -58,6 +60,13 @@ def uneven(look: Look) -> tuple[State, str]:
     if not (acting or full or view.harmful):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"
     return replace(state, acting=acting), told
+
+
+def forgotten(state: State, view: View) -> State:
+    """After a look in which it is even, or idle. A load that all clients wait for while something moves is
+    not over for that."""
+    new = view.measured and not view.again
+    return replace(state, uneven=max(0.0, state.uneven - state.pace)) if new else state
 
 
 def _passes(look: Look, rank: int) -> bool:

@@ -156,6 +156,11 @@ class Expectation:
         return {p.move.ino: p.move for p in self.past if p.settled < 0.0}
 
     @property
+    def left(self) -> set[int]:
+        """Ranks where these are until then."""
+        return {p.rank for p in self.asked.view.pieces if p.ino in self.ahead and p.rank is not None}
+
+    @property
     def _elsewhere(self) -> set[int]:
         """Inode numbers of what may count on other ranks than where it is seen: few of thousands."""
         return {*self.bound, *self._scattering, *self.apart, *self.ahead}

@@ -153,14 +153,18 @@ class Look:
         return self.state.toll.or_else(self.limits.price)
 
     @cached_property
-    def lasts(self) -> float:
-        """s for which what is uneven is likely to stay so, at most the horizon: as long again as it has."""
-        so_far = self.state.held * self.state.dt
-        return min(self.limits.horizon, max(AGAIN, so_far), self.state.roams.lasts(self.view.now))
+    def horizon(self) -> float:
+        """s within which what is moved must pay, at most: what is uneven is likely to stay so no longer."""
+        return min(self.limits.horizon, self.state.roams.lasts(self.view.now))
 
-    def pays(self, gain: float, inodes: float) -> bool:
-        """Do so many req/s bring more within the horizon than moving the inodes costs?"""
-        return gain * self.lasts >= inodes * self.price
+    @cached_property
+    def lasts(self) -> float:
+        """s of these within which a move must pay by now: what is uneven stays so for as long again."""
+        return min(self.horizon, max(AGAIN, self.state.uneven))
+
+    def pays(self, gain: float, inodes: float, within: float) -> bool:
+        """Do so many req/s bring more within so many s than moving the inodes costs?"""
+        return gain * within >= inodes * self.price
 
     @cached_property
     def budgets(self) -> Budgets:

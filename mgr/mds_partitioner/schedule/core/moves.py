@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 from ...engine.urgency import urgency
 from ...model import NO_PIN
@@ -19,43 +20,64 @@ from .view import Move
 NEAR = 0.02  # above their share: full ranks are relieved down to that while another one has much room
 
 
+class Chosen(NamedTuple):
+    """What was found.
+
+    :ivar stuck: ranks that no move relieves
+    :ivar dear: ranks that one would, as soon as it has been uneven for long enough for that to pay
+    """
+
+    moves: list[Choice]
+    stuck: list[int]
+    dear: frozenset[int]
+
+
 def chosen(
     look: Look,
     may: Sequence[Candidate],
     budget: Budget,
     of: Collection[int] | None = None,
     split: Collection[int] = (),
-) -> tuple[list[Choice], list[int]]:
-    """Moves, and ranks that none relieves.
+) -> Chosen:
+    """Moves that pay by now.
 
     :param of: ranks that may be relieved; None: all
     :param split: inode numbers of what is taken apart now: its parts leave, and it does not as a whole
     """
     leaves = _leaving(look, split)
-    closed = look.doubted.union(leaves)  # what is taken apart is all there until its parts are known, and go
+    # What leaves is all there until its parts are known, and go; or until these have gone.
+    closed = look.doubted.union(leaves, look.expected.left)
     pressure = pressures(look.view.ranks)
-    # What does not pay would take the place of others, and keep from what else helps.
     urgent = {rank: _urgency(look, rank) for rank in look.capacity}
-    pays = look.pays
-    worth = [c for c in may if c.key not in split and pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
+    dear = set[int]()
+
+    def paid(within: float) -> list[Candidate]:
+        """What does not pay would take the place of others, and keep from what else helps."""
+        own = (c for c in may if c.key not in split)
+        return [c for c in own if look.pays(c.load * urgent.get(c.rank, 0.0), c.inodes, within)]
+
+    worth = paid(look.lasts)
 
     def take(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
     ) -> tuple[list[Choice], list[int]]:
-        found, stuck = choose(
-            worth, look.loads, look.capacity, pressure, band, budget, ranks, closed, small, leaves
-        )
-        return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
+        rest = look.capacity, pressure, band, budget, ranks, closed, small, leaves
+        found, stuck = choose(worth, look.loads, *rest)
+        if look.doubt > look.band:
+            return found, []  # what does not fit now may fit in a moment
+        if stuck and look.lasts < look.horizon:
+            dear.update(set(stuck).difference(choose(paid(look.horizon), look.loads, *rest)[1]))
+        return found, [rank for rank in stuck if rank not in dear]
 
     found, stuck = take(look.band, of)
     if stuck and not found:
         found, stuck = take(look.band, of, set(stuck) - _patient(look, may))
-    if found or not look.idle:
-        return found, stuck
-    full = look.full & look.loads.keys()
-    found, others = take(NEAR, full if of is None else full.intersection(of))
-    # So near its share a rank needs relief only as another one has room: of what is stuck one is enough.
-    return found, stuck if found else list(dict.fromkeys([*stuck, *others[:1]]))
+    if not found and look.idle:
+        full = look.full & look.loads.keys()
+        found, others = take(NEAR, full if of is None else full.intersection(of))
+        # So near its share a rank needs relief only as another one has room: of what is stuck one is enough.
+        stuck = stuck if found else list(dict.fromkeys([*stuck, *others[:1]]))
+    return Chosen(found, stuck, frozenset(dear))
 
 
 def _leaving(look: Look, split: Collection[int]) -> dict[int, float]:
@@ -75,17 +97,17 @@ def sources(look: Look) -> Collection[int] | None:
 
 def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:
     """Those that bring more than they cost, up to the first that would be one pin too many."""
-    pay = [c for c in choices if pays_off(look, c.source, c.gain, look.pieces[c.key].inodes)]
+    pay = [c for c in choices if pays_off(look, c.source, c.gain, look.pieces[c.key].inodes, look.lasts)]
     new = accumulate(look.pieces[choice.key].pin == NO_PIN for choice in pay)
     last = {past.move.ino: past.move for past in look.state.past} if pay else {}
     may = (choice for choice, pins in zip(pay, new) if pins <= look.budgets.pins())
     return tuple(_move(look, choice, last.get(choice.key)) for choice in may)
 
 
-def pays_off(look: Look, rank: int, gain: float, inodes: float) -> bool:
-    """Does it bring more than it costs to relieve a rank of so many req/s, and move the inodes? Clients of
-    one that is not full gain little."""
-    return look.pays(gain * _urgency(look, rank), inodes)
+def pays_off(look: Look, rank: int, gain: float, inodes: float, within: float) -> bool:
+    """Does it bring more within so many s than it costs to relieve a rank of so many req/s, and move the
+    inodes? Clients of one that is not full gain little."""
+    return look.pays(gain * _urgency(look, rank), inodes, within)
 
 
 def _patient(look: Look, may: Sequence[Candidate]) -> set[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ...model import NO_PIN
@@ -65,26 +65,30 @@ def raised(look: Look, decision: Decision, *, first: bool = False) -> tuple[Stat
     return look.state, replace(decision, moves=tuple(moves), why=told or decision.why)
 
 
-def ahead(look: Look, *, under_way: bool = False) -> Look:
+def ahead(look: Look) -> Look:
     """The same, where what is left of those whose parts get their ranks now counts where it goes after them:
-    else parts would be sent to the rank that it fills, and leave it again.
-
-    :param under_way: only of those whose parts are, not of those whose rank has too much yet
-    """
+    else parts would be sent to the rank that it fills, and leave it again."""
     if look.view.advised or not look.state.split:
         return look
     kids, fixed, found = siblings(look.view.pieces), _fixed(look), dict[int, int]()
+    loads = dict(look.loads)
     split = (piece for piece in look.view.pieces if piece.ino in look.state.split)
     for piece in sorted(split, key=lambda p: (p.inodes, p.ino)):
-        if _parts_go(look, piece, kids.get(piece.ino, ()), under_way):
-            goal = next((r for r in _higher(look, piece) if _fits(look, piece, r, math.inf, fixed[r])), None)
-            if goal is not None and goal not in look.doubted:
-                found[piece.ino] = goal
-                fixed[goal] += look.expected.load(piece)
+        if piece.rank is None or not _parts_go(look, piece, kids.get(piece.ino, ())):
+            continue
+        higher = (rank for rank in _higher(look, piece) if rank not in look.doubted)
+        goal = next((r for r in higher if _fits(look, piece, r, 0.0, fixed[r], loads[r])), None)
+        if goal is not None:
+            found[piece.ino], own = goal, look.expected.load(piece)
+            fixed[goal], loads[goal], loads[piece.rank] = (
+                fixed[goal] + own,
+                loads[goal] + own,
+                loads[piece.rank] - own,
+            )
     return look.when(found)
 
 
-def _parts_go(look: Look, piece: Piece, kids: Sequence[Piece], under_way: bool) -> bool:
+def _parts_go(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
     """Are its parts under way, or will be, as its rank has too much? When they have come it is seen what is
     passed on."""
     rank, bound, load = piece.rank, look.expected.bound, look.expected.load
@@ -97,11 +101,18 @@ def _parts_go(look: Look, piece: Piece, kids: Sequence[Piece], under_way: bool) 
         return False
     if sum(map(load, kids)) < max(load(piece), look.band * look.asked.share):
         return False  # little is passed on when they have gone
-    going = any(kid.ino in bound for kid in kids)
-    if going or under_way:
-        return going
     above = look.loads[rank] > (1.0 + look.band) * look.shares[rank]
-    return above and all(kid.rank == rank for kid in kids)
+    return any(kid.ino in bound for kid in kids) or (above and all(kid.rank == rank for kid in kids))
+
+
+def without(look: Look, gone: Collection[int]) -> Look:
+    """The same, but for those of which no part goes: what is left stays then as well.
+
+    :param gone: inode numbers of what goes, or is under way
+    """
+    within = {piece.within for piece in look.view.pieces if piece.ino in gone}
+    kept = {ino: rank for ino, rank in look.expected.ahead.items() if ino in within}
+    return look if kept == look.expected.ahead else replace(look, expected=replace(look.expected, ahead=kept))
 
 
 def _has_too_much(look: Look, rank: int | None) -> bool:
@@ -148,10 +159,10 @@ def _goal(
         above = _above(look, piece, kids, goal)
         forwards = _forwards(look, own) * (above / (above + others) if above else 0.0)
         passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
-        passes = passes and pays_off(look, own, min(forwards, above), piece.inodes)
+        passes = passes and pays_off(look, own, min(forwards, above), piece.inodes, look.horizon)
         if goal in look.doubted or not passes or above < MOSTLY * everything:
             return None
-        if _fits(look, piece, goal, forwards, fixed.get(goal, 0.0)):
+        if _fits(look, piece, goal, forwards, fixed.get(goal, 0.0), look.loads[goal]):
             return goal
     return None
 
@@ -206,12 +217,12 @@ def _fixed(look: Look) -> dict[int | None, float]:
     return found
 
 
-def _fits(look: Look, piece: Piece, goal: int, forwards: float, fixed: float) -> bool:
+def _fits(look: Look, piece: Piece, goal: int, forwards: float, fixed: float, load: float) -> bool:
     """Is there room; or could other things make some, for less than what is passed on now?
 
-    :param fixed: req/s of what stays there
+    :param fixed: req/s of what stays there; load: of all that is there
     """
-    own, load, share = look.expected.load(piece), look.loads[goal], look.shares[goal]
+    own, share = look.expected.load(piece), look.shares[goal]
     if goal not in look.full and load + own <= (1.0 + look.band / 2.0) * share:
         return True
     others = look.state.rest.get(goal, 0.0) + fixed
