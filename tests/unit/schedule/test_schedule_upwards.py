@@ -263,6 +263,24 @@ def test_what_relieves_its_rank_of_more_goes_first(passed: float, first: str) ->
     assert {ino for look in found for ino in look if ino < 9} == set(range(1, 9)), "all of them go"
 
 
+def test_what_is_asked_of_what_is_left_relieves_its_rank_as_well() -> None:
+    """It has 200 req/s too much, passes on 150, and 300 are for what is left: its other parts stay."""
+    away = [Piece(200 + i, f"/p/a{i}", 1 + i % 2, 55.0, 50.0, within=HEAD, pin=1 + i % 2) for i in range(10)]
+    here = [Piece(100 + i, f"/p/h{i}", 0, 15.0, 50.0, within=HEAD) for i in range(10)]
+    loads = [450.0, 275.0, 275.0, 0.0]
+    ranks = [RankView(r, loads[r], 20.0 if r == 0 else 0.5, r == 0, 1000.0) for r in range(4)]
+    ranks[0] = replace(ranks[0], forwards=150.0)
+    state, moves, pins = State(split=frozenset({HEAD})), list[Move](), dict[int, int]()
+    for look in range(2):
+        own = (p._replace(pin=pins.get(p.ino, p.pin)) for p in here)
+        seen = View(LOOK * (look + 1), tuple(ranks), (Piece(HEAD, "/p", 0, 300.0, 10.0), *away, *own), True)
+        state, decision = Scheduler(state, seen, LIMITS).decide()
+        moves += decision.moves
+        pins |= {move.ino: move.target for move in decision.moves if move.keeps}
+    assert [move.ino for move in moves if not move.keeps] == [HEAD]
+    assert pins.keys() == {piece.ino for piece in here}
+
+
 @pytest.mark.parametrize(("passed", "at_once"), [(70.0, 8), (4.0, 5), (0.5, 0)])
 def test_as_many_go_at_once_as_so_much_is_passed_on_for(passed: float, at_once: int) -> None:
     """For each of them, a tenth of the 60 req/s that its parts are asked for."""

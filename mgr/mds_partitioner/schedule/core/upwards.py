@@ -40,7 +40,7 @@ def raised(look: Look, decision: Decision, *, first: bool = False) -> tuple[Stat
         return look.state, decision
     kids, fixed = siblings(look.view.pieces), _fixed(look)
     split = (p for p in look.view.pieces if p.ino in look.state.split and _may(look, p, kids.get(p.ino, ())))
-    may = [p for p in split if not (first and _has_too_much(look, p.rank))]
+    may = [p for p in split if not (first and _has_too_much(look, p))]
     moves, told, gone = list[Move](), "", defaultdict[int | None, float](float)
     for found in sorted(may, key=lambda p: (p.inodes, p.ino)):
         goal = _goal(look, found, kids.get(found.ino, ()), fixed, gone[found.rank])
@@ -115,11 +115,13 @@ def without(look: Look, gone: Collection[int]) -> Look:
     return look if kept == look.expected.ahead else replace(look, expected=replace(look.expected, ahead=kept))
 
 
-def _has_too_much(look: Look, rank: int | None) -> bool:
-    """Has a rank more above its share than it passes on? Parts go before what is left, too."""
+def _has_too_much(look: Look, piece: Piece) -> bool:
+    """Has its rank more above its share than it passes on, and is asked of it? Parts go before what is left,
+    too."""
+    rank = piece.rank
     if rank not in look.loads:
         return False
-    return look.loads[rank] - look.shares[rank] > _forwards(look, rank)
+    return look.loads[rank] - look.shares[rank] > _forwards(look, rank) + look.expected.load(piece)
 
 
 def _forwards(look: Look, rank: int) -> float:
