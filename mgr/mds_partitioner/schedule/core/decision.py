@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -15,7 +15,7 @@ from .evenness import beyond, doubtful, forgotten, uneven
 from .learn import looked
 from .leisure import spare
 from .look import Look
-from .moves import Chosen, chosen, paying, sources
+from .moves import Chosen, chosen, dearer, paying, sources
 from .newcomers import placed
 from .scatter import scattered
 from .sleepers import EMPTY
@@ -87,9 +87,9 @@ def _not_yet(look: Look) -> tuple[State, str] | None:
     """Why nothing is decided in this look, whatever the load is, and the state then."""
     state, view = replace(look.state, even=False), look.view
     if view.wait:
-        return replace(state, held=0, crowd=Crowd()), view.wait
+        return forgotten(replace(state, held=0, crowd=Crowd()), view), view.wait
     if len(view.ranks) < 2:
-        return replace(state, held=0, acting=False, crowd=Crowd()), "one rank only"
+        return replace(state, held=0, uneven=0.0, acting=False, crowd=Crowd()), "one rank only"
     if not any(r.requests for r in view.ranks):
         return forgotten(replace(state, held=0, acting=False, crowd=Crowd()), view), "idle"
     young = _young(look)
@@ -208,19 +208,17 @@ def _act(look: Look) -> tuple[State, Decision]:
         return _with_scattered(state, look.view.now, spread)
     if lifted:
         return state, Decision(ordered, split, apart.told(look, [m.ino for m in lifted], "to be "))
-    if found.dear and not (moves or split or under_way):
-        rank = min(found.dear)
-        why = f"rank {rank} has too much: in {look.lasts:.0f} s no move would bring what it costs"
-        return state, Decision(why=why, dear=True)
-    return state, Decision(ordered, split, _said(look, moves, split, under_way, stuck))
+    dear = found.dear | dearer(look, found.moves) if not moves else frozenset[int]()
+    why = _said(look, moves, split, under_way, stuck, dear)
+    return state, Decision(ordered, split, why, dear=bool(dear))
 
 
 def _first(look: Look, may: Sequence[Candidate], budget: Budget) -> tuple[Look, Chosen]:
     """The moves that would be made, and what is expected then."""
     later = ahead(look)
-    found = chosen(later, may, budget, sources(look))
+    found = chosen(later, may, budget, sources(later))
     less = without(later, {choice.key for choice in found.moves} | look.expected.bound.keys())
-    return (later, found) if less is later else (less, chosen(less, may, budget, sources(look)))
+    return (later, found) if less is later else (less, chosen(less, may, budget, sources(less)))
 
 
 def _with_scattered(state: State, now: float, spread: Sequence[Scatter]) -> tuple[State, Decision]:
@@ -231,7 +229,12 @@ def _with_scattered(state: State, now: float, spread: Sequence[Scatter]) -> tupl
 
 
 def _said(
-    look: Look, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
+    look: Look,
+    moves: Sequence[Move],
+    split: Sequence[int],
+    under_way: Sequence[Move],
+    stuck: Sequence[int],
+    dear: Collection[int],
 ) -> str:
     if moves:
         return f"{count(moves)} of {sum(m.inodes for m in moves):,.0f} inodes"
@@ -243,6 +246,8 @@ def _said(
         return look.budgets.spent()
     if not look.pieces:
         return "no directory is known that could be moved"
+    if dear:
+        return f"rank {min(dear)} has too much: in {look.lasts:.0f} s no move would bring what it costs"
     roams = look.state.roams
     if look.horizon < look.limits.horizon:
         return f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"

@@ -21,6 +21,7 @@ from .view import View
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
+FORGETS = 0.25  # s of unevenness in a second without
 RESUMED = 15.0  # s, in which each rank has told twice what it serves since
 ENDS = 0.8  # of that: it ends, or goes elsewhere
 RISES = HELD - 1  # looks, at most, for which it is waited until it is known what will be used how much
@@ -48,9 +49,13 @@ def uneven(look: Look) -> tuple[State, str]:
     urgent = far and full and lowest < URGENT * relative[top] and times >= ENDS and stays
     hot = _hot(look, relative, top, one) if far and top in look.full else NOBODY
     lasts = (view.harmful and held >= HELD) or (look.idle and full and stays) or hot[1] >= HELD
-    uneven_for = min(look.limits.horizon, state.uneven + one * state.pace)
-    state = replace(state, held=held, hot=hot, even=False, uneven=uneven_for)
+    state = replace(state, held=held, hot=hot, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
+    if full or view.harmful or waits:
+        so_far = min(look.limits.horizon, state.uneven + one * state.pace)
+        state = replace(state, uneven=so_far)
+    else:
+        state = forgotten(state, view)
     acting = (state.acting and (full or view.harmful)) or urgent or lasts or waits
     told = f"rank {top} has {relative[top]:.2f} times its share"
     rising = _rising(look, top, one) if far else Rising()
@@ -63,10 +68,11 @@ def uneven(look: Look) -> tuple[State, str]:
 
 
 def forgotten(state: State, view: View) -> State:
-    """After a look in which it is even, or idle. A load that all clients wait for while something moves is
-    not over for that."""
-    new = view.measured and not view.again
-    return replace(state, uneven=max(0.0, state.uneven - state.pace)) if new else state
+    """After a look in which it does no harm. A load that all clients wait for while something moves is not
+    over for that, nor one that comes and goes."""
+    if not view.measured or view.again:
+        return state
+    return replace(state, uneven=max(0.0, state.uneven - FORGETS * state.pace))
 
 
 def _passes(look: Look, rank: int) -> bool:

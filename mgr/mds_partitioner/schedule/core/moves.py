@@ -17,6 +17,7 @@ from .load import pressures
 from .look import Look
 from .view import Move
 
+ANY = Budget(1, math.inf, True)
 NEAR = 0.02  # above their share: full ranks are relieved down to that while another one has much room
 
 
@@ -58,6 +59,15 @@ def chosen(
 
     worth = paid(look.lasts)
 
+    def relieved_later(found: Sequence[Choice], stuck: Sequence[int], band: float) -> frozenset[int]:
+        """Of these ranks, those that one more move would relieve that pays if all this lasts."""
+        if not stuck or look.lasts >= look.horizon:
+            return frozenset()
+        now, after = {c.key for c in worth}, _after(look, found)
+        more = [c for c in paid(look.horizon) if c.key not in now]
+        rest = look.capacity, pressure, band, ANY
+        return frozenset().union(*(dearer(look, choose(more, after, *rest, [r], closed)[0]) for r in stuck))
+
     def take(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
     ) -> tuple[list[Choice], list[int]]:
@@ -65,8 +75,7 @@ def chosen(
         found, stuck = choose(worth, look.loads, *rest)
         if look.doubt > look.band:
             return found, []  # what does not fit now may fit in a moment
-        if stuck and look.lasts < look.horizon:
-            dear.update(set(stuck).difference(choose(paid(look.horizon), look.loads, *rest)[1]))
+        dear.update(relieved_later(found, stuck, band))
         return found, [rank for rank in stuck if rank not in dear]
 
     found, stuck = take(look.band, of)
@@ -80,6 +89,16 @@ def chosen(
     return Chosen(found, stuck, frozenset(dear))
 
 
+def _after(look: Look, choices: Sequence[Choice]) -> dict[int, float]:
+    """What will be asked for by rank when these have been made as well, req/s."""
+    loads = dict(look.loads)
+    for choice in choices:
+        load = look.expected.load(look.pieces[choice.key])
+        loads[choice.source] -= load
+        loads[choice.target] += load
+    return loads
+
+
 def _leaving(look: Look, split: Collection[int]) -> dict[int, float]:
     """req/s by rank of what is taken apart now."""
     found: dict[int, float] = {}
@@ -89,10 +108,17 @@ def _leaving(look: Look, split: Collection[int]) -> dict[int, float]:
     return found
 
 
-def sources(look: Look) -> Collection[int] | None:
+def sources(look: Look) -> Collection[int]:
     """Where the unevenness as a whole does no harm, ranks that are not full may stay as they are, if there is
-    one that is."""
-    return None if look.view.harmful else (look.full & look.loads.keys()) or None
+    one that is. Nothing goes from where something is not yet."""
+    full = frozenset[int]() if look.view.harmful else look.full & look.loads.keys()
+    return (full or look.loads.keys()) - set(look.expected.ahead.values())
+
+
+def dearer(look: Look, choices: Sequence[Choice]) -> frozenset[int]:
+    """Ranks that these would relieve, and bring more than they cost, did what is uneven last."""
+    pays = (c for c in choices if pays_off(look, c.source, c.gain, look.pieces[c.key].inodes, look.horizon))
+    return frozenset(choice.source for choice in pays)
 
 
 def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:

@@ -110,18 +110,22 @@ def without(look: Look, gone: Collection[int]) -> Look:
 
     :param gone: inode numbers of what goes, or is under way
     """
+    if not look.expected.ahead:
+        return look
     within = {piece.within for piece in look.view.pieces if piece.ino in gone}
     kept = {ino: rank for ino, rank in look.expected.ahead.items() if ino in within}
     return look if kept == look.expected.ahead else replace(look, expected=replace(look.expected, ahead=kept))
 
 
 def _has_too_much(look: Look, piece: Piece) -> bool:
-    """Has its rank more above its share than it passes on, and is asked of it? Parts go before what is left,
-    too."""
+    """Has its rank more above its share than it passes on, and than what is left of it takes along to where
+    there is room? Parts go before that, too."""
     rank = piece.rank
     if rank not in look.loads:
         return False
-    return look.loads[rank] - look.shares[rank] > _forwards(look, rank) + look.expected.load(piece)
+    room = ((1.0 + look.band / 2.0) * look.shares[r] - look.loads[r] for r in _higher(look, piece))
+    along = min(look.expected.load(piece), max((0.0, *room)))
+    return look.loads[rank] - look.shares[rank] > _forwards(look, rank) + along
 
 
 def _forwards(look: Look, rank: int) -> float:
