@@ -1940,7 +1940,7 @@ def costly(inodes: float, load: str) -> tuple[float, list[Decision]]:
 
 @pytest.mark.parametrize(
     ("load", "begins"),
-    [("f", 250.0), ("f" * 11 + "-", 280.0), ("f" * 6 + "-" * 6, 660.0), ("l" * 60 + "f" * 140, 550.0)],
+    [("f", 250.0), ("f" * 11 + "-", 280.0), ("f" * 6 + "-" * 6, 625.0), ("l" * 60 + "f" * 140, 550.0)],
     ids=["steady", "dips", "half of the time", "light before"],
 )
 def test_what_costs_more_waits_until_it_has_been_uneven_for_as_long_as_it_takes_to_pay_back(
