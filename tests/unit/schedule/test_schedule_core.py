@@ -909,11 +909,11 @@ def test_a_rank_where_many_wait_for_the_metadata_pool_is_relieved_after_a_minute
         ranks = tuple(
             RankView(r, 0.0 if r else 400.0, 0.0 if r else inside, capacity=capacity) for r in range(4)
         )
-        pieces = tuple(Piece(100 + k, f"/{k}", 0, 20.0, 5_000.0 if capacity else 100.0) for k in range(20))
+        pieces = tuple(Piece(100 + k, f"/{k}", 0, 20.0, 10_000.0 if capacity else 100.0) for k in range(20))
         state, decision = Scheduler(state, View(look * LOOK, ranks, pieces), Limits()).decide()
         begun += [look * LOOK for _ in decision.moves]
     assert bool(begun) is moves
-    assert not moves or (min(begun) >= 50.0 and len(begun) == (5 if capacity else 15))
+    assert not moves or (min(begun) >= 50.0 and len(begun) == (2 if capacity else 15))
 
 
 @pytest.mark.parametrize(
@@ -1904,9 +1904,9 @@ def test_a_rank_that_serves_nothing_keeps_the_latency_that_it_had() -> None:
     assert cluster.state.latency[1] == known[1]
 
 
-@pytest.mark.parametrize(("full", "inodes", "moves"), [(False, 6e4, 0), (False, 5e4, 1), (True, 6e4, 1)])
+@pytest.mark.parametrize(("full", "inodes", "moves"), [(False, 3e5, 0), (False, 2e5, 1), (True, 3e5, 1)])
 def test_relief_of_a_rank_that_is_not_full_counts_less(full: bool, inodes: float, moves: int) -> None:
-    """Lunule's urgency at 0.6 of its capacity is 0.73; 150 req/s for 120 s pay for 72,000 inodes at most."""
+    """Lunule's urgency at 0.6 of its capacity is 0.73; 150 req/s for 600 s pay for 360,000 inodes at most."""
     state, found = State(), list[Move]()
     for look in range(1, 5):
         ranks = (
@@ -1917,50 +1917,6 @@ def test_relief_of_a_rank_that_is_not_full_counts_less(full: bool, inodes: float
         state, decision = Scheduler(state, View(look * LOOK, ranks, pieces, harmful=True), Limits()).decide()
         found += decision.moves
     assert len(found) == moves
-
-
-def costly(inodes: float, load: str) -> tuple[float, list[Decision]]:
-    """When the first move begins, s, and what was decided until then. Rank 0 has 50 directories of 20 req/s
-    each, with parts, and an inode costs 0.25 requests.
-
-    :param load: what is on, look after look, over and over: f (rank 0 is full of it), l (it is light) or -
-    """
-    state, told = State(), list[Decision]()
-    for look in range(200):
-        part = {"f": 1.0, "l": 0.1, "-": 0.0}[load[look % len(load)]]
-        full = part == 1.0
-        ranks = tuple(RankView(r, 0.0 if r else 1000.0 * part, 0.0, full and not r, 1000.0) for r in range(4))
-        pieces = tuple(Piece(100 + k, f"/{k}", 0, 20.0 * part, inodes, parts=8) for k in range(50))
-        state, decision = Scheduler(state, View(look * LOOK, ranks, pieces), Limits()).decide()
-        if decision.moves:
-            return look * LOOK, told
-        told.append(decision)
-    return math.inf, told
-
-
-@pytest.mark.parametrize(
-    ("load", "begins"),
-    [("f", 250.0), ("f" * 11 + "-", 280.0), ("f" * 6 + "-" * 6, 625.0), ("l" * 60 + "f" * 140, 550.0)],
-    ids=["steady", "dips", "half of the time", "light before"],
-)
-def test_what_costs_more_waits_until_it_has_been_uneven_for_as_long_as_it_takes_to_pay_back(
-    load: str, begins: float
-) -> None:
-    """Its parts would cost as much, so it is not taken apart for that."""
-    began, before = costly(20_000.0, load)
-    assert began == pytest.approx(begins, abs=3 * LOOK)
-    assert not any(decision.split for decision in before)
-    dear = [decision.why for decision in before if decision.dear]
-    assert dear[0] == "rank 0 has too much: in 120 s no move would bring what it costs"
-
-
-@pytest.mark.parametrize(("inodes", "begins"), [(9_000.0, LOOK), (50_000.0, math.inf)])
-def test_what_pays_in_two_minutes_goes_at_once_and_what_takes_more_than_ten_never(
-    inodes: float, begins: float
-) -> None:
-    began, before = costly(inodes, "f")
-    assert began <= begins
-    assert not any(decision.dear for decision in before)
 
 
 @pytest.mark.parametrize("parts", [0, 8])

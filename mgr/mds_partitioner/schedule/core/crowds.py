@@ -154,7 +154,7 @@ def _moves(look: Look, found: Waiting, top: int) -> tuple[Move, ...]:
     def paying(some: Sequence[Candidate]) -> list[Choice]:
         rest = look.capacity, pressure, look.band, budget, [top], look.doubted, [top]
         chosen, _ = choose(some, found.loads, *rest)
-        return [c for c in chosen if look.pays(c.gain, look.pieces[c.key].inodes, look.horizon)]
+        return [c for c in chosen if look.pays(c.gain, look.pieces[c.key].inodes)]
 
     small = [c for c in may if served(look.pieces[c.key]) <= most]
     pay = paying(small) or paying(may[len(small) : len(small) + 1])  # one alone may be more than a step

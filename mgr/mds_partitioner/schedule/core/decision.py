@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
 from . import apart
 from .candidates import candidates
-from .choose import Budget, Candidate
+from .choose import Budget, Candidate, Choice
 from .crowds import easing, relieved
-from .evenness import beyond, doubtful, forgotten, uneven
+from .evenness import beyond, doubtful, uneven
 from .learn import looked
 from .leisure import spare
 from .look import Look
-from .moves import Chosen, chosen, dearer, paying, sources
+from .moves import chosen, paying, sources
 from .newcomers import placed
 from .scatter import scattered
 from .sleepers import EMPTY
@@ -87,11 +87,11 @@ def _not_yet(look: Look) -> tuple[State, str] | None:
     """Why nothing is decided in this look, whatever the load is, and the state then."""
     state, view = replace(look.state, even=False), look.view
     if view.wait:
-        return forgotten(replace(state, held=0, crowd=Crowd()), view), view.wait
+        return replace(state, held=0, crowd=Crowd()), view.wait
     if len(view.ranks) < 2:
-        return replace(state, held=0, uneven=0.0, acting=False, crowd=Crowd()), "one rank only"
+        return replace(state, held=0, acting=False, crowd=Crowd()), "one rank only"
     if not any(r.requests for r in view.ranks):
-        return forgotten(replace(state, held=0, acting=False, crowd=Crowd()), view), "idle"
+        return replace(state, held=0, acting=False, crowd=Crowd()), "idle"
     young = _young(look)
     if young is not None:
         why = f"rank {young} has come, or come back, just now: its load is not yet what it will be"
@@ -184,8 +184,7 @@ def _act(look: Look) -> tuple[State, Decision]:
     under_way, inodes = look.state.awaited, look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0, look.budgets.late())
     may = candidates(look)
-    look, found = _first(look, may, budget)
-    stuck = found.stuck
+    look, found, stuck = _first(look, may, budget)
     wanted = apart.wanted(look, may, [rank for rank in stuck if rank in apart.crowded(look)])
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
@@ -195,12 +194,11 @@ def _act(look: Look) -> tuple[State, Decision]:
         look = look.then(replace(look.state, apart=look.state.apart | {m.ino for m in lifted}))
         left = inodes - sum(m.inodes for m in lifted)
         rest = replace(budget, moves=budget.moves - len(lifted), inodes=left, idle=budget.idle and not lifted)
-        found = chosen(look, candidates(look), rest, sources(look), split)
-        stuck = found.stuck
-    moves = paying(look, found.moves)
+        found, stuck = chosen(look, candidates(look), rest, sources(look), split)
+    moves = paying(look, found)
     spread = () if moves or wanted else scattered(look, [rank for rank in stuck if rank in look.busy])
     if stuck and not (moves or wanted or spread):
-        moves = paying(look, chosen(look, candidates(look, left=True), budget, stuck).moves)
+        moves = paying(look, chosen(look, candidates(look, left=True), budget, stuck)[0])
     ordered = (*lifted, *moves)
     untold = {**look.state.untold, **{move.ino: look.state.demand[move.ino].mean for move in moves}}
     state = apart.opened(replace(look.begun(ordered).state, untold=untold), split, look.pieces)
@@ -208,17 +206,15 @@ def _act(look: Look) -> tuple[State, Decision]:
         return _with_scattered(state, look.view.now, spread)
     if lifted:
         return state, Decision(ordered, split, apart.told(look, [m.ino for m in lifted], "to be "))
-    dear = found.dear | dearer(look, found.moves) if not moves else frozenset[int]()
-    why = _said(look, moves, split, under_way, stuck, dear)
-    return state, Decision(ordered, split, why, dear=bool(dear))
+    return state, Decision(ordered, split, _said(look, moves, split, under_way, stuck))
 
 
-def _first(look: Look, may: Sequence[Candidate], budget: Budget) -> tuple[Look, Chosen]:
-    """The moves that would be made, and what is expected then."""
+def _first(look: Look, may: Sequence[Candidate], budget: Budget) -> tuple[Look, list[Choice], list[int]]:
+    """What is expected when the first moves are made, these, and ranks that none relieves."""
     later = ahead(look)
-    found = chosen(later, may, budget, sources(later))
-    less = without(later, {choice.key for choice in found.moves} | look.expected.bound.keys())
-    return (later, found) if less is later else (less, chosen(less, may, budget, sources(less)))
+    found, stuck = chosen(later, may, budget, sources(later))
+    less = without(later, {choice.key for choice in found} | look.expected.bound.keys())
+    return (later, found, stuck) if less is later else (less, *chosen(less, may, budget, sources(less)))
 
 
 def _with_scattered(state: State, now: float, spread: Sequence[Scatter]) -> tuple[State, Decision]:
@@ -229,12 +225,7 @@ def _with_scattered(state: State, now: float, spread: Sequence[Scatter]) -> tupl
 
 
 def _said(
-    look: Look,
-    moves: Sequence[Move],
-    split: Sequence[int],
-    under_way: Sequence[Move],
-    stuck: Sequence[int],
-    dear: Collection[int],
+    look: Look, moves: Sequence[Move], split: Sequence[int], under_way: Sequence[Move], stuck: Sequence[int]
 ) -> str:
     if moves:
         return f"{count(moves)} of {sum(m.inodes for m in moves):,.0f} inodes"
@@ -246,10 +237,8 @@ def _said(
         return look.budgets.spent()
     if not look.pieces:
         return "no directory is known that could be moved"
-    if dear:
-        return f"rank {min(dear)} has too much: in {look.lasts:.0f} s no move would bring what it costs"
     roams = look.state.roams
-    if look.horizon < look.limits.horizon:
+    if look.lasts < look.limits.horizon:
         return f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
     return _too_much(look, stuck[0]) if stuck else "nothing is worth a move"
 

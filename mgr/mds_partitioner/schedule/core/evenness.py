@@ -17,11 +17,9 @@ from .noise import BAND
 from .roams import Roams
 from .sleepers import ASLEEP, WAKES
 from .state import NOBODY, Past, Rising, State, parted
-from .view import View
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow
-FORGETS = 0.25  # s of unevenness in a second without
 RESUMED = 15.0  # s, in which each rank has told twice what it serves since
 ENDS = 0.8  # of that: it ends, or goes elsewhere
 RISES = HELD - 1  # looks, at most, for which it is waited until it is known what will be used how much
@@ -37,7 +35,7 @@ def uneven(look: Look) -> tuple[State, str]:
     far = relative[top] > 1.0 + look.band
     if not ((far or look.idle) and lowest < FAR * relative[top]):
         even = replace(state, held=0, hot=NOBODY, acting=False, even=not look.crawling, rising=Rising())
-        return forgotten(even, look.view), _even(look)
+        return even, _even(look)
     full = any(r.full and relative[r.rank] > 1.0 for r in view.ranks)
     # What has come to be taken apart kept its clients waiting: no load begins.
     came = top not in state.stale and parted(state.past, state.split, view.now, RESUMED)
@@ -51,11 +49,6 @@ def uneven(look: Look) -> tuple[State, str]:
     lasts = (view.harmful and held >= HELD) or (look.idle and full and stays) or hot[1] >= HELD
     state = replace(state, held=held, hot=hot, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
-    if full or view.harmful or waits:
-        so_far = min(look.limits.horizon, state.uneven + one * state.pace)
-        state = replace(state, uneven=so_far)
-    else:
-        state = forgotten(state, view)
     acting = (state.acting and (full or view.harmful)) or urgent or lasts or waits
     told = f"rank {top} has {relative[top]:.2f} times its share"
     rising = _rising(look, top, one) if far else Rising()
@@ -65,14 +58,6 @@ def uneven(look: Look) -> tuple[State, str]:
     if not (acting or full or view.harmful):
         told = f"{told}: nothing is moved while no rank is full, and nobody waits"
     return replace(state, acting=acting), told
-
-
-def forgotten(state: State, view: View) -> State:
-    """After a look in which it does no harm. A load that all clients wait for while something moves is not
-    over for that, nor one that comes and goes."""
-    if not view.measured or view.again:
-        return state
-    return replace(state, uneven=max(0.0, state.uneven - FORGETS * state.pace))
 
 
 def _passes(look: Look, rank: int) -> bool:

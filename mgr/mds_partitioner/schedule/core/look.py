@@ -24,7 +24,6 @@ SETTLES = 2.0  # looks, after which what moved is in none of a rank's reports
 LATE = 30.0  # s: noise that comes and goes does not count
 SOON = 6  # looks, within which it is known what a full rank can do, unless it exports all the time
 LEAST = 4  # looks: one more than teach that a rank has become slower
-AGAIN = 120.0  # s for which it is taken to stay uneven, however new that is
 NEW = 20.0  # s, at most, until what a rank can do is known anew: reports come every 5 s
 
 
@@ -153,18 +152,13 @@ class Look:
         return self.state.toll.or_else(self.limits.price)
 
     @cached_property
-    def horizon(self) -> float:
-        """s within which what is moved must pay, at most: what is uneven is likely to stay so no longer."""
+    def lasts(self) -> float:
+        """s for which what is uneven is likely to stay so, at most the horizon."""
         return min(self.limits.horizon, self.state.roams.lasts(self.view.now))
 
-    @cached_property
-    def lasts(self) -> float:
-        """s of these within which a move must pay by now: what is uneven stays so for as long again."""
-        return min(self.horizon, max(AGAIN, self.state.uneven))
-
-    def pays(self, gain: float, inodes: float, within: float) -> bool:
-        """Do so many req/s bring more within so many s than moving the inodes costs?"""
-        return gain * within >= inodes * self.price
+    def pays(self, gain: float, inodes: float) -> bool:
+        """Do so many req/s bring more within the horizon than moving the inodes costs?"""
+        return gain * self.lasts >= inodes * self.price
 
     @cached_property
     def budgets(self) -> Budgets:

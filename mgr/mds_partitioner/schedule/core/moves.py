@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 from ...engine.urgency import urgency
 from ...model import NO_PIN
@@ -17,20 +16,7 @@ from .load import pressures
 from .look import Look
 from .view import Move
 
-ANY = Budget(1, math.inf, True)
 NEAR = 0.02  # above their share: full ranks are relieved down to that while another one has much room
-
-
-class Chosen(NamedTuple):
-    """What was found.
-
-    :ivar stuck: ranks that no move relieves
-    :ivar dear: ranks that one would, as soon as it has been uneven for long enough for that to pay
-    """
-
-    moves: list[Choice]
-    stuck: list[int]
-    dear: frozenset[int]
 
 
 def chosen(
@@ -39,8 +25,8 @@ def chosen(
     budget: Budget,
     of: Collection[int] | None = None,
     split: Collection[int] = (),
-) -> Chosen:
-    """Moves that pay by now.
+) -> tuple[list[Choice], list[int]]:
+    """Moves, and ranks that none relieves.
 
     :param of: ranks that may be relieved; None: all
     :param split: inode numbers of what is taken apart now: its parts leave, and it does not as a whole
@@ -49,54 +35,28 @@ def chosen(
     # What leaves is all there until its parts are known, and go; or until these have gone.
     closed = look.doubted.union(leaves, look.expected.left)
     pressure = pressures(look.view.ranks)
+    # What does not pay would take the place of others, and keep from what else helps.
     urgent = {rank: _urgency(look, rank) for rank in look.capacity}
-    dear = set[int]()
-
-    def paid(within: float) -> list[Candidate]:
-        """What does not pay would take the place of others, and keep from what else helps."""
-        own = (c for c in may if c.key not in split)
-        return [c for c in own if look.pays(c.load * urgent.get(c.rank, 0.0), c.inodes, within)]
-
-    worth = paid(look.lasts)
-
-    def relieved_later(found: Sequence[Choice], stuck: Sequence[int], band: float) -> frozenset[int]:
-        """Of these ranks, those that one more move would relieve that pays if all this lasts."""
-        if not stuck or look.lasts >= look.horizon:
-            return frozenset()
-        now, after = {c.key for c in worth}, _after(look, found)
-        more = [c for c in paid(look.horizon) if c.key not in now]
-        rest = look.capacity, pressure, band, ANY
-        return frozenset().union(*(dearer(look, choose(more, after, *rest, [r], closed)[0]) for r in stuck))
+    pays = look.pays
+    worth = [c for c in may if c.key not in split and pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
 
     def take(
         band: float, ranks: Collection[int] | None, small: Collection[int] = ()
     ) -> tuple[list[Choice], list[int]]:
-        rest = look.capacity, pressure, band, budget, ranks, closed, small, leaves
-        found, stuck = choose(worth, look.loads, *rest)
-        if look.doubt > look.band:
-            return found, []  # what does not fit now may fit in a moment
-        dear.update(relieved_later(found, stuck, band))
-        return found, [rank for rank in stuck if rank not in dear]
+        found, stuck = choose(
+            worth, look.loads, look.capacity, pressure, band, budget, ranks, closed, small, leaves
+        )
+        return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
 
     found, stuck = take(look.band, of)
     if stuck and not found:
         found, stuck = take(look.band, of, set(stuck) - _patient(look, may))
-    if not found and look.idle:
-        full = look.full & look.loads.keys()
-        found, others = take(NEAR, full if of is None else full.intersection(of))
-        # So near its share a rank needs relief only as another one has room: of what is stuck one is enough.
-        stuck = stuck if found else list(dict.fromkeys([*stuck, *others[:1]]))
-    return Chosen(found, stuck, frozenset(dear))
-
-
-def _after(look: Look, choices: Sequence[Choice]) -> dict[int, float]:
-    """What will be asked for by rank when these have been made as well, req/s."""
-    loads = dict(look.loads)
-    for choice in choices:
-        load = look.expected.load(look.pieces[choice.key])
-        loads[choice.source] -= load
-        loads[choice.target] += load
-    return loads
+    if found or not look.idle:
+        return found, stuck
+    full = look.full & look.loads.keys()
+    found, others = take(NEAR, full if of is None else full.intersection(of))
+    # So near its share a rank needs relief only as another one has room: of what is stuck one is enough.
+    return found, stuck if found else list(dict.fromkeys([*stuck, *others[:1]]))
 
 
 def _leaving(look: Look, split: Collection[int]) -> dict[int, float]:
@@ -115,25 +75,19 @@ def sources(look: Look) -> Collection[int]:
     return (full or look.loads.keys()) - set(look.expected.ahead.values())
 
 
-def dearer(look: Look, choices: Sequence[Choice]) -> frozenset[int]:
-    """Ranks that these would relieve, and bring more than they cost, did what is uneven last."""
-    pays = (c for c in choices if pays_off(look, c.source, c.gain, look.pieces[c.key].inodes, look.horizon))
-    return frozenset(choice.source for choice in pays)
-
-
 def paying(look: Look, choices: Sequence[Choice]) -> tuple[Move, ...]:
     """Those that bring more than they cost, up to the first that would be one pin too many."""
-    pay = [c for c in choices if pays_off(look, c.source, c.gain, look.pieces[c.key].inodes, look.lasts)]
+    pay = [c for c in choices if pays_off(look, c.source, c.gain, look.pieces[c.key].inodes)]
     new = accumulate(look.pieces[choice.key].pin == NO_PIN for choice in pay)
     last = {past.move.ino: past.move for past in look.state.past} if pay else {}
     may = (choice for choice, pins in zip(pay, new) if pins <= look.budgets.pins())
     return tuple(_move(look, choice, last.get(choice.key)) for choice in may)
 
 
-def pays_off(look: Look, rank: int, gain: float, inodes: float, within: float) -> bool:
-    """Does it bring more within so many s than it costs to relieve a rank of so many req/s, and move the
-    inodes? Clients of one that is not full gain little."""
-    return look.pays(gain * _urgency(look, rank), inodes, within)
+def pays_off(look: Look, rank: int, gain: float, inodes: float) -> bool:
+    """Does it bring more than it costs to relieve a rank of so many req/s, and move the inodes? Clients of
+    one that is not full gain little."""
+    return look.pays(gain * _urgency(look, rank), inodes)
 
 
 def _patient(look: Look, may: Sequence[Candidate]) -> set[int]:

@@ -58,7 +58,7 @@ def _may(look: Look, piece: Piece) -> bool:
     if piece.parts != 0 and not (piece.files and along is not None):
         return False
     inodes = _inodes(look, piece)
-    pays = look.pays(look.expected.load(piece), inodes, look.horizon)
+    pays = look.pays(look.expected.load(piece), inodes)
     alone = not (look.state.awaited or look.expected.moved) and look.budgets.inodes() > 0.0
     if not pays or (inodes > look.limits.inodes and not alone):
         return False
@@ -84,10 +84,7 @@ def _waits(look: Look, rank: int | None) -> bool:
     """Would a move relieve it that is only not to be made yet? Clients ask the wrong ranks for what is in
     fragments elsewhere, so that is for what nothing else will help."""
     later, one = candidates(look, resting=True), Budget(1, math.inf, True)
-    if rank is None:
-        return False
-    found = chosen(look, later, one, {rank})
-    return bool(found.dear or paying(look, found.moves))
+    return bool(rank is not None and paying(look, chosen(look, later, one, {rank})[0]))
 
 
 def scatter(

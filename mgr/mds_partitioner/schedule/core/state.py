@@ -40,7 +40,7 @@ class Limits:
     :ivar rest: s that a piece is left alone after a move
     :ivar memory: s in which it does not go back
     :ivar deadline: s for a move to arrive
-    :ivar horizon: s in which a move must pay back what it costs, at most
+    :ivar horizon: s in which a move must pay back what it costs
     :ivar price: requests that moving an inode costs, until that is learned
     :ivar smoothness: S of the urgency's curve (Lunule, equation 2)
     """
@@ -162,7 +162,6 @@ class State:
     :ivar untold: by inode number: req/s before its move, of what has not taught that yet
     :ivar crowded: by rank where many requests are inside: since when, at each look, steady clock, s
     :ivar held: looks for which a rank has been above its share
-    :ivar uneven: s for which it has been uneven, at most the horizon, less those for which it was not since
     :ivar hot: a full rank that has too much, as the one that has most of all does, and for how many looks
     :ivar roams: whether a load goes from rank to rank by itself (roams.py)
     :ivar rising: of what was idle and began to be used in the last looks
@@ -206,7 +205,6 @@ class State:
     untold: Mapping[int, float] = field(default_factory=dict)
     crowded: Mapping[int, float] = field(default_factory=dict)
     held: int = 0
-    uneven: float = 0.0
     hot: tuple[int, int] = NOBODY
     roams: Roams = field(default_factory=Roams)
     rising: Rising = Rising()

@@ -165,7 +165,7 @@ def _goal(
         above = _above(look, piece, kids, goal)
         forwards = _forwards(look, own) * (above / (above + others) if above else 0.0)
         passes = forwards >= PASSED * above > 0.0 and above >= look.band * look.asked.share
-        passes = passes and pays_off(look, own, min(forwards, above), piece.inodes, look.horizon)
+        passes = passes and pays_off(look, own, min(forwards, above), piece.inodes)
         if goal in look.doubted or not passes or above < MOSTLY * everything:
             return None
         if _fits(look, piece, goal, forwards, fixed.get(goal, 0.0), look.loads[goal]):

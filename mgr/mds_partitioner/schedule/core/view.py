@@ -183,7 +183,6 @@ class Decision:
     :ivar split: inode numbers of pieces that should be seen as their parts from now on
     :ivar why: one sentence, for people: why these moves, or why none
     :ivar whole: inode numbers of pieces that should be seen as a whole again
-    :ivar dear: something would help, as soon as it has been uneven for long enough for that to pay
     """
 
     moves: tuple[Move, ...] = ()
@@ -191,7 +190,6 @@ class Decision:
     why: str = ""
     scatter: tuple[Scatter, ...] = ()
     whole: tuple[int, ...] = ()
-    dear: bool = False
 
     @property
     def something(self) -> bool:
