@@ -19,7 +19,7 @@ class BalanceCommands(Services):
     def balance_on(
         self,
         fs: Optional[str] = None,
-        policy: str = "lunule",
+        policy: Optional[str] = None,
         to_auth: bool = False,
         force: bool = False,
         format: str = "table",
@@ -27,9 +27,9 @@ class BalanceCommands(Services):
     ) -> Answer:
         """Let the MDSs balance by a Mantle policy.
 
-        --policy is lunule, greedyspill, custom (with -i FILE), or the path of a .lua file on the active
-        manager's host. --to-auth has MDSs forward every request to the authority. --force replaces a
-        balancer that an operator set.
+        --policy is lunule (as is none, unless -i FILE is given), greedyspill, custom (with -i FILE), or the
+        path of a .lua file on the active manager's host. --to-auth has MDSs forward every request to the
+        authority. --force replaces a balancer that an operator set.
         """
         found = self.host.fs(fs)
         switch = self.balancer.on(found, policy, inbuf, force, to_auth)

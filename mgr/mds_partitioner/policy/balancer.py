@@ -86,9 +86,12 @@ class Balancer:
             lambda: {switching.user(switch.fscid) for switch in self._board.all()} | set(self.unreadable),
         )
 
-    def on(self, fs: FsState, policy: str, given: str | None, force: bool, to_auth: bool = False) -> Switch:
+    def on(
+        self, fs: FsState, policy: str | None, given: str | None, force: bool, to_auth: bool = False
+    ) -> Switch:
         """Let a policy balance the file system.
 
+        :param policy: None: the operator's own one, where that is given, or else the first of ours
         :param given: an operator's own policy, the content of ``-i FILE``
         :param to_auth: MDSs shall forward every request to the authority; asked for before and not now, that
             ends
@@ -147,7 +150,10 @@ class Balancer:
     def _refuse(self, fs: FsState, force: bool) -> None:
         running = self._busy(fs)
         if running is not None:
-            raise Busy(f"plan '{running}' of '{fs.name}' is being executed: wait for it or stop it first")
+            raise Busy(
+                f"plan '{running}' of '{fs.name}' is being executed: wait for it, or stop it first; "
+                "one of the scheduler's is over in a moment, and 'partition pause' keeps it from the next"
+            )
         unreadable = self.unread(fs)
         if unreadable:
             raise NotPermitted(
@@ -174,9 +180,9 @@ class Balancer:
             raise
         except PartitionerError as e:
             undone = undo and self._board.undo(switch)
-            e.args = (
-                f"{e}; what was done so far is {'undone' if undone else 'finished'} as soon as that works",
-            )
+            done = "undone" if undone else "finished"
+            more = "; a manager that takes over before may finish it, unless 'balance off' is run" * undone
+            e.args = (f"{e}; what was done so far is {done} as soon as that works{more}",)
             raise
         return self._board.get(switch.fscid) or switch
 
@@ -376,7 +382,7 @@ class Balancer:
         hints = self._hints(fs, settings, verdict.capacity.value, now, switch)
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
-        beats = settings.epoch / hints.interval
+        beats = settings.epoch / max(1, hints.interval)  # 0: MDSs balance nothing
         expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band, beats)
         return replace(hints, growth=expected, expires=int(now.wall) + 2 * settings.hint_interval)
 

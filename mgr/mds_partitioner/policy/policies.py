@@ -56,15 +56,18 @@ def source_of(policy: str) -> str:
     return text
 
 
-def choose(policy: str, given: str | None) -> tuple[str, str]:
+def choose(policy: str | None, given: str | None) -> tuple[str, str]:
     """Kind and text of the policy that was asked for; the text is empty for a shipped one.
 
+    :param policy: None: none was named
     :param given: the content of ``-i FILE``; ``ceph`` sends an empty file as it sends none, and only the
         policy ``custom`` says that one was meant
     :raises BadInput: no such policy, an empty one, or one that is too large
     :raises Unavailable: its file cannot be read in time
     """
-    if given is not None and policy not in (SHIPPED[0], CUSTOM):
+    if policy is None:
+        policy = SHIPPED[0] if given is None else CUSTOM
+    if given is not None and policy != CUSTOM:
         raise BadInput(f"'-i FILE' is a policy of your own: give it with '--policy {CUSTOM}', not '{policy}'")
     if given is not None or policy == CUSTOM:
         text, name = given or "", "given with '-i FILE'"

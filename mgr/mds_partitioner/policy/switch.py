@@ -241,7 +241,7 @@ def steps_off(
     After any part of them, all may be made again, as seen from there.
 
     :param late: a step of ours took effect after the settings had been put back, so the flag may be ours; or
-        it was ``cleared``
+        it was ``cleared``, which only the record of before tells: the settings come first then
     :param needed: a plan leaves directories to the balancer: its rollback puts ``balance_automate`` back
     """
     settings: list[Step] = []
@@ -261,8 +261,10 @@ def steps_off(
 
 
 def cleared(switch: Switch, fs: FsState) -> bool:
-    """Did an operator put the old balancer back by hand, while the policy was on? The flag is ours still."""
-    return switch.state == ON and fs.balancer == switch.old_balancer
+    """Did an operator put the old balancer back by hand, while the policy was on, or newer hints were to be
+    put in force? The flag is ours still."""
+    was_on = switch.state == ON or (switch.state == TURNING_ON and switch.pushed > switch.started)
+    return was_on and fs.balancer == switch.old_balancer
 
 
 def replaced_still(switch: Switch | None, fs: FsState) -> bool:

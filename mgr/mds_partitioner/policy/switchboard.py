@@ -143,11 +143,14 @@ class Switchboard:
                 gone = (*switching.put_back_option(switch, doubt.option), Forget(switch.fscid))
                 self._carry_out(mine, switch.fscid, gone)
                 return []
-            plan = self._needs(fs)
-            if switching.cleared(switch, fs):
+            cleared = switching.cleared(switch, fs)
+            plan = self._plan(mine, fs, switch if cleared else off)
+            if cleared:
                 self._late.add(switch.fscid)  # also when this fails, and is tried again
             late = switch.fscid in self._late
             steps = switching.steps_off(off, fs, late, plan is not None, doubt)
+            if cleared:
+                steps = tuple(sorted(steps, key=lambda step: not isinstance(step, SetFs)))
             at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
             told = switching.left_alone(switch, fs, self._to_auth(switch), plan, late)
             self._carry_out(mine, switch.fscid, steps[: -len(at_last)])
@@ -158,6 +161,16 @@ class Switchboard:
             except (CephError, Unavailable) as e:
                 told.append(f"the policy's objects are still in the pool, and will be removed: {e}")
             return told
+
+    def _plan(self, mine: int, fs: FsState, switch: Switch) -> str | None:
+        """The plan that needs ``balance_automate``. Where nobody knows yet it is written down that the policy
+        goes, if that loses nothing."""
+        try:
+            return self._needs(fs)
+        except Unavailable as e:
+            self._carry_out(mine, fs.fscid, (Save(switch),))
+            e.args = (f"{e}; the policy of '{fs.name}' is taken out as soon as that is over",)
+            raise
 
     def _doubts(self, switch: Switch) -> Doubt:
         """Of what was not answered in time, what is not answered yet."""

@@ -207,6 +207,8 @@ def _table(fs: FsState, watch: Watch) -> str:
 def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     nobody = why_nobody(fs)
     lines = [] if nobody is None else [f"without effect: {nobody}"]
+    if not switch.hints.interval:
+        lines.append("without effect: mds_bal_interval is 0, so MDSs balance nothing: set it to 10")
     ended = switch.state == TURNING_ON and taken_over(fs, switch)  # it is not gone on with
     if switch.state != ON and not ended:
         lines.append(DOING[switch.state])

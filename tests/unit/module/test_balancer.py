@@ -406,6 +406,41 @@ def test_what_an_operator_set_after_a_push_failed_is_not_undone_by_the_next_try(
     assert capacity(balancer, cluster) == 400.0, "the operator lets it go on"
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_what_on_had_set_goes_where_an_operator_cleared_the_balancer_after_a_push_failed(
+    cluster: Cluster,
+    balancer: Balancer,
+    ranks: Ranks,
+    time: Clock,
+    again: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So it does after a second 'on'."""
+    before = cluster.state
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.capacity(400.0)
+    time.now += 60.0  # hint_interval
+    with monkeypatch.context() as full:
+        full.setattr(cluster, "write_object", no_answer)
+        balancer.tick()
+    cluster.state = replace(cluster.state, balancer="")
+    if again:
+        balancer.on(cluster.state, "lunule", None, False)
+    balancer.off(cluster.state)
+    assert (cluster.state, cluster.objects, before.balance_automate) == (before, {}, False)
+
+
+def test_a_forecast_is_made_where_beats_are_off(
+    cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock
+) -> None:
+    cluster.configured["mds_bal_interval"] = 0
+    balancer.on(cluster.state, "lunule", None, False)
+    for _ in range(8):
+        time.now += 60.0
+        balancer.tick()
+        assert not balancer.watch(cluster.state).problem
+
+
 def test_a_second_on_that_fails_leaves_nothing_on_that_an_operator_had_stopped(
     cluster: Cluster, balancer: Balancer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -728,7 +763,7 @@ def test_an_emergency_stop_does_not_wait_for_a_policy_that_is_being_tried(
 
     def on() -> None:
         try:
-            balancer.on(cluster.state, "lunule", STILL, False)
+            balancer.on(cluster.state, "custom", STILL, False)
         except Busy as e:
             refused.append(e)
 

@@ -25,11 +25,15 @@ def test_a_shipped_policy_is_that_which_came_with_the_code(
     assert "BAL_LOG" in policies.source_of(name)
 
 
+def test_where_none_is_named_it_is_the_first_of_ours() -> None:
+    assert policies.choose(None, None) == policies.choose("lunule", None) == ("lunule", "")
+
+
 def test_an_operators_own_is_given_or_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "own.lua"
     file.write_text(OWN)
     assert (
-        policies.choose("lunule", OWN)
+        policies.choose(None, OWN)
         == policies.choose("custom", OWN)
         == policies.choose(str(file), None)
         == ("custom", OWN)
@@ -42,14 +46,17 @@ def test_an_operators_own_is_given_or_read_from_a_file(tmp_path: Path) -> None:
         ("heat", None, "'heat' is not a policy: use lunule or greedyspill"),
         ("own.lua", None, "'own.lua' is not a policy"),
         ("/nowhere/own.lua", None, "No such file"),
-        ("lunule", "  \n", "the policy given with '-i FILE' is empty"),
+        (None, "  \n", "the policy given with '-i FILE' is empty"),
         ("custom", "-- a\0b\nreturn {}", "the policy given with '-i FILE' has a NUL byte"),
         ("custom", None, "the policy given with '-i FILE' is empty"),
         ("greedyspill", "return 1", "give it with '--policy custom', not 'greedyspill'"),
-        ("lunule", "-" * (policies.LARGEST + 1), "at most 49152 are allowed"),
+        ("lunule", "return 1", "give it with '--policy custom', not 'lunule'"),
+        (None, "-" * (policies.LARGEST + 1), "at most 49152 are allowed"),
     ],
 )
-def test_anything_else_is_refused_with_what_is_allowed(policy: str, given: str | None, why: str) -> None:
+def test_anything_else_is_refused_with_what_is_allowed(
+    policy: str | None, given: str | None, why: str
+) -> None:
     with pytest.raises(BadInput, match=why):
         policies.choose(policy, given)
 

@@ -10,7 +10,7 @@ from fake_cluster import Crash, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mds_partitioner.errors import Busy, CephError, InDoubt
+from mds_partitioner.errors import Busy, CephError, InDoubt, Unavailable
 from mds_partitioner.policy import switch as switching
 from mds_partitioner.policy.hints import Growth, Hints, policy_object
 from mds_partitioner.policy.switch import KEPT_OBJECTS, ON, TURNING_OFF, TURNING_ON, Switch
@@ -149,6 +149,39 @@ def test_a_manager_that_dies_while_turning_off_leaves_nothing_on(
         next_manager(cluster)
         for left in switching.load(cluster.store)[0].values():
             restore(cluster, left)
+    assert cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("events", range(8))
+def test_a_manager_that_dies_while_it_takes_out_what_an_operator_cleared_loses_no_flag(events: int) -> None:
+    cluster = FakeCluster()
+    before = cluster.snapshot()
+    switch = push(cluster, fresh(cluster), 1000.0)
+    cluster.state = replace(cluster.state, balancer="")
+    cluster.crash_at = len(cluster.events) + events
+    try:
+        restore(cluster, switch)
+        cluster.crash_at = None
+    except Crash:
+        next_manager(cluster)
+        for left in switching.load(cluster.store)[0].values():
+            restore(cluster, left)
+    assert cluster.snapshot() == before
+
+
+def test_where_plans_cannot_be_read_yet_it_is_written_down_that_the_policy_goes() -> None:
+    cluster = FakeCluster()
+    before = cluster.snapshot()
+    switch = push(cluster, fresh(cluster), 1000.0)
+
+    def unread(fs: Any) -> None:
+        raise Unavailable("the module is starting")
+
+    starting = Switchboard(cluster, unread)
+    starting.begin()
+    with pytest.raises(Unavailable, match="is taken out as soon as that is over"):
+        starting.take_out(switch, starting.turn(1))
+    next_manager(cluster)
     assert cluster.snapshot() == before
 
 
@@ -522,7 +555,7 @@ def test_what_was_answered_in_the_end_is_in_doubt_no_more() -> None:
     it = board(cluster)
     name, text = policy_object("lunule", HINTS, "return {}")
     with pytest.raises(InDoubt):
-        it.put_in_force(switching.intended(fresh(cluster), name, 2.0), text, it.turn(1))
+        it.put_in_force(switching.intended(fresh(cluster), name, 1.0), text, it.turn(1))
     cluster.commit()
     cluster.state = replace(cluster.state, balancer="", balance_automate=True)  # by an operator
     theirs = cluster.state
