@@ -46,6 +46,7 @@ OTHERS = (
     "scheduler/five-slow/nlp-tentacle-5x5",
     *(f"scheduler/five-third/{load}-tentacle-5x5" for load in ("cnn", "nlp")),
     *(f"scheduler/five-fourth/{load}-tentacle-5x5" for load in ("cnn", "jumps", "nlp", "web", "zipf")),
+    *(f"scheduler/five-fifth/{load}-tentacle-5x5" for load in ("mix", "web")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
