@@ -181,8 +181,8 @@ class Balancer:
         except PartitionerError as e:
             undone = undo and self._board.undo(switch)
             done = "undone" if undone else "finished"
-            more = "; a manager that takes over before may finish it, unless 'balance off' is run" * undone
-            e.args = (f"{e}; what was done so far is {done} as soon as that works{more}",)
+            more = "; a manager that takes over before may finish it, unless 'balance off' is run"
+            e.args = (f"{e}; what was done so far is {done} as soon as that works{more if undone else ''}",)
             raise
         return self._board.get(switch.fscid) or switch
 

@@ -241,7 +241,7 @@ def steps_off(
     After any part of them, all may be made again, as seen from there.
 
     :param late: a step of ours took effect after the settings had been put back, so the flag may be ours; or
-        it was ``cleared``, which only the record of before tells: the settings come first then
+        it was ``cleared``
     :param needed: a plan leaves directories to the balancer: its rollback puts ``balance_automate`` back
     """
     settings: list[Step] = []

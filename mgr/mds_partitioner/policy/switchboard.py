@@ -144,12 +144,12 @@ class Switchboard:
                 self._carry_out(mine, switch.fscid, gone)
                 return []
             cleared = switching.cleared(switch, fs)
-            plan = self._plan(mine, fs, switch if cleared else off)
             if cleared:
                 self._late.add(switch.fscid)  # also when this fails, and is tried again
+            plan = self._plan(mine, fs, off, journal=not cleared)
             late = switch.fscid in self._late
             steps = switching.steps_off(off, fs, late, plan is not None, doubt)
-            if cleared:
+            if cleared:  # which only the record of before tells: a next manager has it until the flag is back
                 steps = tuple(sorted(steps, key=lambda step: not isinstance(step, SetFs)))
             at_last = [step for step in steps if isinstance(step, (RemoveObject, Forget))]
             told = switching.left_alone(switch, fs, self._to_auth(switch), plan, late)
@@ -162,13 +162,16 @@ class Switchboard:
                 told.append(f"the policy's objects are still in the pool, and will be removed: {e}")
             return told
 
-    def _plan(self, mine: int, fs: FsState, switch: Switch) -> str | None:
-        """The plan that needs ``balance_automate``. Where nobody knows yet it is written down that the policy
-        goes, if that loses nothing."""
+    def _plan(self, mine: int, fs: FsState, off: Switch, journal: bool) -> str | None:
+        """The plan that needs ``balance_automate``; where nobody knows yet, the loop goes on later.
+
+        :param journal: so does a next manager
+        """
         try:
             return self._needs(fs)
         except Unavailable as e:
-            self._carry_out(mine, fs.fscid, (Save(switch),))
+            if journal:
+                self._carry_out(mine, fs.fscid, (Save(off),))
             e.args = (f"{e}; the policy of '{fs.name}' is taken out as soon as that is over",)
             raise
 

@@ -318,16 +318,21 @@ def no_answer(pool: int, name: str, text: str = "") -> None:
     raise Unavailable("no answer within 20 s")
 
 
+def push_fails(cluster: Cluster, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newer hints cannot be put in force."""
+    time.now += 60.0  # hint_interval
+    with monkeypatch.context() as full:
+        full.setattr(cluster, "write_object", no_answer)
+        balancer.tick()
+
+
 def test_a_push_that_failed_halfway_counts_when_it_is_made(
     cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ranks.capacity(400.0)
     balancer.on(cluster.state, "lunule", None, False)
     ranks.capacity(800.0)
-    time.now += 60.0  # hint_interval
-    with monkeypatch.context() as full:
-        full.setattr(cluster, "write_object", no_answer)
-        balancer.tick()
+    push_fails(cluster, balancer, time, monkeypatch)
     for passed, told in ((AGAIN, 800.0), (30.0, 800.0), (30.0, 1600.0)):
         time.now += passed
         balancer.tick()
@@ -392,10 +397,7 @@ def test_what_an_operator_set_after_a_push_failed_is_not_undone_by_the_next_try(
 ) -> None:
     balancer.on(cluster.state, "lunule", None, False)
     ranks.capacity(400.0)
-    time.now += 60.0  # hint_interval
-    with monkeypatch.context() as full:
-        full.setattr(cluster, "write_object", no_answer)
-        balancer.tick()
+    push_fails(cluster, balancer, time, monkeypatch)
     running, cluster.state = cluster.state, replace(cluster.state, **by_hand)
     stopped = cluster.state
     time.now += 60.0
@@ -419,10 +421,7 @@ def test_what_on_had_set_goes_where_an_operator_cleared_the_balancer_after_a_pus
     before = cluster.state
     balancer.on(cluster.state, "lunule", None, False)
     ranks.capacity(400.0)
-    time.now += 60.0  # hint_interval
-    with monkeypatch.context() as full:
-        full.setattr(cluster, "write_object", no_answer)
-        balancer.tick()
+    push_fails(cluster, balancer, time, monkeypatch)
     cluster.state = replace(cluster.state, balancer="")
     if again:
         balancer.on(cluster.state, "lunule", None, False)
@@ -430,15 +429,17 @@ def test_what_on_had_set_goes_where_an_operator_cleared_the_balancer_after_a_pus
     assert (cluster.state, cluster.objects, before.balance_automate) == (before, {}, False)
 
 
-def test_a_forecast_is_made_where_beats_are_off(
-    cluster: Cluster, balancer: Balancer, ranks: Ranks, time: Clock
+def test_where_beats_are_off_hints_are_told_all_the_same(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock
 ) -> None:
     cluster.configured["mds_bal_interval"] = 0
     balancer.on(cluster.state, "lunule", None, False)
-    for _ in range(8):
-        time.now += 60.0
-        balancer.tick()
-        assert not balancer.watch(cluster.state).problem
+    ranks.growing()
+    cluster.state = replace(cluster.state, bal_rank_mask="0x3")
+    time.now += SETTINGS.hint_interval
+    balancer.tick()
+    assert "mask = {0, 1}" in cluster.objects[cluster.state.balancer]
+    assert balancer.watch(cluster.state).problem == ""
 
 
 def test_a_second_on_that_fails_leaves_nothing_on_that_an_operator_had_stopped(

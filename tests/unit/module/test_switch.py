@@ -155,19 +155,29 @@ def test_a_manager_that_dies_while_turning_off_leaves_nothing_on(
     assert cluster.snapshot() == before
 
 
-def test_where_plans_cannot_be_read_yet_it_is_written_down_that_the_policy_goes() -> None:
-    cluster = FakeCluster()
+@pytest.mark.parametrize("cleared", [False, True])
+def test_where_plans_cannot_be_read_yet_the_policy_goes_when_they_are(cleared: bool) -> None:
+    """As it is written down, a next manager takes it out, too, if an operator has not cleared it."""
+    cluster, plans = FakeCluster(), list[None]()
     before = cluster.snapshot()
     switch = push(cluster, fresh(cluster), 1000.0)
+    if cleared:
+        cluster.state = replace(cluster.state, balancer="")
 
-    def unread(fs: Any) -> None:
-        raise Unavailable("the module is starting")
+    def needs(fs: Any) -> None:
+        if not plans:
+            raise Unavailable("the module is starting")
 
-    starting = Switchboard(cluster, unread)
+    starting = Switchboard(cluster, needs)
     starting.begin()
     with pytest.raises(Unavailable, match="is taken out as soon as that is over"):
         starting.take_out(switch, starting.turn(1))
-    next_manager(cluster)
+    left = starting.get(1)
+    assert left is not None and left.state == TURNING_OFF
+    if not cleared:
+        assert switching.load(cluster.store)[0][1].state == TURNING_OFF
+    plans.append(None)
+    starting.take_out(left, starting.turn(1))
     assert cluster.snapshot() == before
 
 
