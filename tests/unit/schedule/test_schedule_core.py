@@ -242,6 +242,24 @@ def test_what_may_not_be_moved_is_not_taken_apart_either(limits: Limits, told: s
     assert told in decision.why
 
 
+def moved_twice(piece: int, now: float) -> State:
+    """It has come from rank 0 to rank 1 for the second time within the hour."""
+    came = [Move(piece, f"/p{piece}", 0, 1, 300.0, 300.0, 1000.0, "uneven") for _ in range(2)]
+    past = tuple(Past(m, now - ago, now - ago + 10.0, 3, 900.0) for m, ago in zip(came, (300.0, 60.0)))
+    return State(past=past)
+
+
+@pytest.mark.parametrize(("parts", "apart"), [(8, True), (MANY, False)], ids=["few parts", "many parts"])
+def test_what_rests_is_taken_apart_where_it_is_or_not_at_all(parts: int, apart: bool) -> None:
+    """As a whole it may go nowhere, and its parts are new. With many of them all of it would move once more."""
+    cluster = Cluster({1: 1800.0, 2: 200.0}, ranks=3, parts={1: parts}, now=1000.0)
+    cluster.at |= {1: 1, 2: 0}
+    cluster.state = moved_twice(1, cluster.now)
+    cluster.go(20)
+    assert (1 in cluster.state.split) == apart
+    assert cluster.at[1] == 1 and not any(move.ino == 1 for _, move in cluster.history)
+
+
 def test_what_was_moved_twice_within_an_hour_rests_for_the_rest_of_it() -> None:
     cluster = hot(3, 500.0)
     move = Move(1, "/p1", 1, 0, 500.0, 100.0, 1000.0, "")

@@ -23,12 +23,12 @@ def chosen(
     look: Look,
     may: Sequence[Candidate],
     budget: Budget,
-    of: Collection[int] | None = None,
+    of: Collection[int],
     split: Collection[int] = (),
 ) -> tuple[list[Choice], list[int]]:
     """Moves, and ranks that none relieves.
 
-    :param of: ranks that may be relieved; None: all
+    :param of: ranks that may be relieved
     :param split: inode numbers of what is taken apart now: its parts leave, and it does not as a whole
     """
     leaves = _leaving(look, split)
@@ -41,7 +41,7 @@ def chosen(
     worth = [c for c in may if c.key not in split and pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
 
     def take(
-        band: float, ranks: Collection[int] | None, small: Collection[int] = ()
+        band: float, ranks: Collection[int], small: Collection[int] = ()
     ) -> tuple[list[Choice], list[int]]:
         found, stuck = choose(
             worth, look.loads, look.capacity, pressure, band, budget, ranks, closed, small, leaves
@@ -54,7 +54,7 @@ def chosen(
     if found or not look.idle:
         return found, stuck
     full = look.full & look.loads.keys()
-    found, others = take(NEAR, full if of is None else full.intersection(of))
+    found, others = take(NEAR, full.intersection(of))
     # So near its share a rank needs relief only as another one has room: of what is stuck one is enough.
     return found, stuck if found else list(dict.fromkeys([*stuck, *others[:1]]))
 

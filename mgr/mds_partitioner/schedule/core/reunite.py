@@ -78,9 +78,13 @@ def highest(before: float, share: float, dt: float) -> float:
 
 
 def due(quiet_for: Mapping[int, Quiet]) -> frozenset[int]:
-    """Inode numbers of what was little used for so long. Clients that come back do so by fits and starts:
-    after any use it is waited until that is forgotten."""
-    return frozenset(ino for ino, of in quiet_for.items() if of.passed >= QUIET and of.used <= 0.0)
+    """Inode numbers of what was little used for so long."""
+    return frozenset(ino for ino, of in quiet_for.items() if is_due(of))
+
+
+def is_due(of: Quiet) -> bool:
+    """Clients that come back do so by fits and starts: after any use it is waited until that is forgotten."""
+    return of.passed >= QUIET and of.used <= 0.0
 
 
 def joined(state: State, inos: Collection[int]) -> State:
