@@ -230,6 +230,7 @@ class Rounds:
             watch.measured = float("-inf") if wait else now.steady
             watch.spent_before, watch.spent = watch.spent, 0.0
         view = view if wait else self._readied(watch, view)
+        self._tell_wait(watch, view.wait)
         over = self._orders.give_up(fs, watch, now)
         before = watch.state
         gone = watch.catalogue.deleted.inos
@@ -261,6 +262,13 @@ class Rounds:
             self._ledger.save(fs.fscid, watch)
         if watch.kept.mode == ACT and not view.wait:  # not that of before: a stop may have come
             self._orders.tidy(fs, watch, over, gone)
+
+    def _tell_wait(self, watch: Watch, why: str) -> None:
+        """In the manager's log, when it begins to wait, or does so for something else, and when it goes on: of
+        what was not decided the history tells nothing."""
+        if why != watch.waits_for:
+            self._log.info("scheduler of %s: %s", watch.kept.fs, f"waits: {why}" if why else "goes on")
+            watch.waits_for = why
 
     def _readied(self, watch: Watch, view: View) -> View:
         """With why nothing can be decided on it yet, if so; what is not known yet is read at once."""

@@ -81,6 +81,7 @@ class Watch:
     :ivar pressing_since: since when a rank wants relief and nothing was found to do, likewise
     :ivar advised_since: since when moves are advised, and it neither waits nor fails, likewise
     :ivar waits_since: since when it has waited for what is none of its own, likewise; None: it does not
+    :ivar waits_for: what it waited for in the last look; "": for nothing
     :ivar hastened: when it was to be looked at before its time last, likewise
     :ivar due, read_due: when it is looked at, and when directories are read; measured: when that was done
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
@@ -118,6 +119,7 @@ class Watch:
     pressing_since: float | None = None
     advised_since: float | None = None
     waits_since: float | None = None
+    waits_for: str = ""
     hastened: float = float("-inf")
     due: float = 0.0
     read_due: float = 0.0

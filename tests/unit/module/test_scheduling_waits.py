@@ -101,6 +101,22 @@ def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: 
     assert cluster.options[TICK] == ""
 
 
+def test_what_it_waits_for_is_logged_when_that_changes(
+    acting: Manager, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = acting.cluster
+    until_moving(cluster, acting)
+    caplog.set_level("INFO")
+    for cluster.checks in (SLOW, DEGRADED, {}):
+        acting.run(20)
+    told = [r.getMessage().partition(": ")[2] for r in caplog.records if "scheduler of cephfs" in r.getMessage()]
+    assert [line.split(": ")[:2] for line in told] == [
+        ["waits", "MDS_SLOW_REQUEST"],
+        ["waits", "FS_DEGRADED"],
+        ["goes on"],
+    ]
+
+
 @pytest.mark.parametrize(("cost", "most"), [(0.001, 25), (0.4, 8), (60.0, 6)])
 def test_looks_that_cost_more_are_rarer_and_what_moves_is_followed_meanwhile(
     monkeypatch: pytest.MonkeyPatch, cost: float, most: int
