@@ -264,8 +264,7 @@ class Rounds:
             self._orders.tidy(fs, watch, over, gone)
 
     def _tell_wait(self, watch: Watch, why: str) -> None:
-        """In the manager's log, when it begins to wait, or does so for something else, and when it goes on: of
-        what was not decided the history tells nothing."""
+        """In the manager's log, when that changes: of what was not decided the history tells nothing."""
         if why != watch.waits_for:
             self._log.info("scheduler of %s: %s", watch.kept.fs, f"waits: {why}" if why else "goes on")
             watch.waits_for = why

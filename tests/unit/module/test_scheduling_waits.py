@@ -109,7 +109,9 @@ def test_what_it_waits_for_is_logged_when_that_changes(
     caplog.set_level("INFO")
     for cluster.checks in (SLOW, DEGRADED, {}):
         acting.run(20)
-    told = [r.getMessage().partition(": ")[2] for r in caplog.records if "scheduler of cephfs" in r.getMessage()]
+    told = [
+        r.getMessage().partition(": ")[2] for r in caplog.records if "scheduler of cephfs" in r.getMessage()
+    ]
     assert [line.split(": ")[:2] for line in told] == [
         ["waits", "MDS_SLOW_REQUEST"],
         ["waits", "FS_DEGRADED"],

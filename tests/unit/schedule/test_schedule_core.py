@@ -251,7 +251,7 @@ def moved_twice(piece: int, now: float) -> State:
 
 @pytest.mark.parametrize(("parts", "apart"), [(8, True), (MANY, False)], ids=["few parts", "many parts"])
 def test_what_rests_is_taken_apart_where_it_is_or_not_at_all(parts: int, apart: bool) -> None:
-    """As a whole it may go nowhere, and its parts are new. With many of them all of it would move once more."""
+    """As a whole it may go nowhere, and its parts are new. Of many parts all of it would move once more."""
     cluster = Cluster({1: 1800.0, 2: 200.0}, ranks=3, parts={1: parts}, now=1000.0)
     cluster.at |= {1: 1, 2: 0}
     cluster.state = moved_twice(1, cluster.now)

@@ -16,12 +16,13 @@ from dataclasses import replace
 from statistics import fmean
 
 from ...model import NO_PIN
+from .candidates import candidates
 from .choose import Budget, Candidate
 from .evenness import waited
 from .look import Look
 from .state import FRESH, State
 from .together import Whole
-from .view import OURS_BELOW, UNREAD, Move
+from .view import OURS_BELOW, UNREAD, Move, Piece
 
 FEW = 128  # parts that may get pins where they are, so that they stay when what is left goes up
 SLOW = 0.5  # of what ranks can do on the mean
@@ -69,19 +70,22 @@ def opened(state: State, inos: Collection[int], there: Collection[int]) -> State
 
 
 def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[int, ...]:
-    """Inode numbers of what is to be taken apart: of crowded ranks all that fits nowhere; else of each that
-    nothing relieves the largest piece, if it has a good part of the load.
+    """Inode numbers of what is to be taken apart: of crowded ranks all that fits nowhere, though it rests;
+    else of each that nothing relieves the largest piece, if it has a good part of the load.
 
-    :param stuck: crowded ranks that no move relieves
+    :param may: what may be moved now
+    :param stuck: ranks that no move relieves
     """
     if look.budgets.spent():
         return ()
-    parts = [c for c in may if (look.pieces[c.key].parts or 0) > 1 and c.key not in look.linked]
-    large = tuple(c.key for c in parts if c.rank in crowded(look) and c.load > _most_that_fits(look))
-    if large:
+    ranks = crowded(look)
+    large, now = _fits_nowhere(look, ranks), {candidate.key for candidate in may}
+    moves = set(higher(look, large)) - now  # as a whole, once more
+    if large := tuple(ino for ino in large if ino not in moves):
         return large
+    parts = [c for c in may if _divisible(look, look.pieces[c.key])]
     found = []
-    for rank in stuck:
+    for rank in filter(ranks.__contains__, stuck):
         much = look.band * look.shares[rank]
         unread = (p.requests for p in look.view.pieces if p.rank == rank and p.held == UNREAD)
         if sum(unread) > much:
@@ -90,6 +94,19 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
         if own:
             found.append(max(own, key=lambda c: (c.load, -c.key)).key)
     return tuple(found)
+
+
+def _fits_nowhere(look: Look, ranks: Collection[int]) -> tuple[int, ...]:
+    """Inode numbers of what is too large for every rank, on one of these."""
+    asked, most = look.asked.by_ino, _most_that_fits(look)
+    large = {
+        p.ino for p in look.view.pieces if p.rank in ranks and asked[p.ino] > most and _divisible(look, p)
+    }
+    return tuple(c.key for c in candidates(look, resting=True) if c.key in large) if large else ()
+
+
+def _divisible(look: Look, piece: Piece) -> bool:
+    return (piece.parts or 0) > 1 and piece.ino not in look.linked
 
 
 def crowded(look: Look) -> frozenset[int]:

@@ -185,7 +185,7 @@ def _act(look: Look) -> tuple[State, Decision]:
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0, look.budgets.late())
     may = candidates(look)
     look, found, stuck = _first(look, may, budget)
-    wanted = _to_be_parted(look, may, stuck)
+    wanted = apart.wanted(look, may, stuck)
     higher = apart.higher(look, wanted)
     split = tuple(ino for ino in wanted if ino not in higher)
     lifted = apart.lifted(look, higher, budget)
@@ -215,15 +215,6 @@ def _first(look: Look, may: Sequence[Candidate], budget: Budget) -> tuple[Look, 
     found, stuck = chosen(later, may, budget, sources(later))
     less = without(later, {choice.key for choice in found} | look.expected.bound.keys())
     return (later, found, stuck) if less is later else (less, *chosen(less, may, budget, sources(less)))
-
-
-def _to_be_parted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[int, ...]:
-    """What is taken apart now. What rests is so only where it is: as a whole it would move once more."""
-    crowded, now = apart.crowded(look), {candidate.key for candidate in may}
-    there = candidates(look, resting=True)
-    wanted = apart.wanted(look, there, [rank for rank in stuck if rank in crowded])
-    moves = set(apart.higher(look, wanted)) - now
-    return tuple(ino for ino in wanted if ino not in moves)
 
 
 def _with_scattered(state: State, now: float, spread: Sequence[Scatter]) -> tuple[State, Decision]:
