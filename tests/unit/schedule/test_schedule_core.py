@@ -1922,13 +1922,25 @@ def test_a_rank_that_serves_nothing_keeps_the_latency_that_it_had() -> None:
     assert cluster.state.latency[1] == known[1]
 
 
-@pytest.mark.parametrize(("full", "inodes", "moves"), [(False, 3e5, 0), (False, 2e5, 1), (True, 3e5, 1)])
-def test_relief_of_a_rank_that_is_not_full_counts_less(full: bool, inodes: float, moves: int) -> None:
-    """Lunule's urgency at 0.6 of its capacity is 0.73; 150 req/s for 600 s pay for 360,000 inodes at most."""
+@pytest.mark.parametrize(
+    ("inside", "full", "inodes", "moves"),
+    [
+        (1.0, False, 3e5, 0),
+        (1.0, False, 2e5, 1),
+        (20.0, True, 3e5, 1),
+        (1.5, True, 2e5, 0),
+        (1.5, True, 1e5, 1),
+    ],
+)
+def test_relief_of_a_rank_that_is_not_full_or_of_few_requests_counts_less(
+    inside: float, full: bool, inodes: float, moves: int
+) -> None:
+    """Lunule's urgency at 0.6 of its capacity is 0.73; 150 req/s for 600 s pay for 360,000 inodes at most. Of
+    1.5 requests inside a third waits."""
     state, found = State(), list[Move]()
     for look in range(1, 5):
         ranks = (
-            RankView(0, 600.0, 1.0, full, 1000.0),
+            RankView(0, 600.0, inside, full, 1000.0),
             *(RankView(r, 0.0, 0.0, False, 1000.0) for r in (1, 2, 3)),
         )
         pieces = tuple(Piece(ino, f"/p{ino}", 0, 150.0, inodes) for ino in range(1, 5))

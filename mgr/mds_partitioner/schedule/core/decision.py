@@ -50,7 +50,9 @@ class Scheduler:
        or did not come there, or all that are higher are full;
     8. what waits at a rank is shared out only while all are full, the load itself is even, and all that was
        moved is seen as it is now;
-    9. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
+    9. moves for a load that have cost much are not followed by others until it is seen what they have
+       brought, and if that is not worth it, not for a while;
+    10. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
        taken off only of what stays where it is.
     """
 
@@ -69,18 +71,25 @@ class Scheduler:
             state, why = look.state, "nothing was measured since"
         else:
             return look.state, Decision(why="what is new is not measured yet")
-        state, decision = _arranged(look.then(state), Decision(why=why))
-        if state.acting and not decision.something:
-            state, decision = _balance(look.then(state))
-        state, decision = raised(look.then(state), decision)
-        if look.view.measured and not look.view.again:
-            state, decision = relieved(look.then(state), decision)
-        if look.view.measured and not (decision.something or state.awaited or easing(state)):
-            state, decision = spare(look.then(state), decision)
+        dear = state.series.told(look.view.now) if state.acting else ""
+        state, decision = (state, Decision(why=dear)) if dear else _decided(look.then(state), why)
         if not new:
             return state, decision
         told = f"{len(new)} new directories get a rank; {decision.why}"
         return state, replace(decision, moves=(*new, *decision.moves), why=told)
+
+
+def _decided(look: Look, why: str) -> tuple[State, Decision]:
+    """What is done with what is not new; why: it acts, or does not"""
+    state, decision = _arranged(look, Decision(why=why))
+    if state.acting and not decision.something:
+        state, decision = _balance(look.then(state))
+    state, decision = raised(look.then(state), decision)
+    if look.view.measured and not look.view.again:
+        state, decision = relieved(look.then(state), decision)
+    if look.view.measured and not (decision.something or state.awaited or easing(state)):
+        state, decision = spare(look.then(state), decision)
+    return state, decision
 
 
 def _not_yet(look: Look) -> tuple[State, str] | None:

@@ -15,6 +15,7 @@ from .elastic import elasticity
 from .load import capacities, pressed
 from .noise import BAND
 from .reunite import highest, quiet
+from .series import Series
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, KEPT, Limits, Past, State, parted
 from .together import seen
@@ -34,7 +35,9 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        return replace(state, at=view.now, rates=there, before=(), crowded={}, waited=view.now)
+        return replace(
+            state, at=view.now, rates=there, before=(), crowded={}, waited=view.now, series=Series()
+        )
     awaited = {past.move.ino for past in state.past if past.under_way or past.settled < 0.0}
     where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
@@ -48,7 +51,9 @@ def looked(state: State, view: View, limits: Limits) -> State:
     stale |= {left.move.source for left in parted(past, state.split, view.now, REPORTED * state.dt)}
     if not view.measured:
         return replace(state, past=past, stale=state.stale | stale)
-    return _taught(_Lesson(state, view, past, bool(moving), stale, limits.memory).learned(), view)
+    return _taught(
+        _Lesson(state, view, past, bool(moving), stale, limits.memory, limits.horizon).learned(), view
+    )
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class _Lesson:
     :ivar moving: something is under way
     :ivar stale: the ranks that it moves from or to
     :ivar memory: s for which it is remembered what woke
+    :ivar horizon: s, in which moves have to pay
     """
 
     state: State
@@ -68,6 +74,7 @@ class _Lesson:
     moving: bool
     stale: frozenset[int]
     memory: float
+    horizon: float
 
     def learned(self) -> State:
         """The state after it, but for what arrived pieces teach."""
@@ -92,6 +99,7 @@ class _Lesson:
             calm=self._calm(),
             calms=state.calms if self.restless or view.again else (*state.calms, self.requests)[-KEPT:],
             toll=self.toll,
+            series=self._series(),
             asleep=self.sleep[0],
             wakes=self.wakes,
             stay={parent: part for parent, part in self.stay.items() if parent in state.split},
@@ -229,6 +237,15 @@ class _Lesson:
     def _calm(self) -> float:
         calm = self.state.calm
         return max(self.requests, calm + (self.requests - calm) * FORGETS) if self.restless else self.requests
+
+    def _series(self) -> Series:
+        state, view = self.state, self.view
+        if view.again:
+            return state.series
+        before = usual(state.calm, state.calms)
+        return state.series.seen(
+            before, self.requests, self.dt, restless=self.restless, at=view.now, horizon=self.horizon
+        )
 
     def _scales(self) -> dict[int, float]:
         own: dict[int | None, float] = defaultdict(float)

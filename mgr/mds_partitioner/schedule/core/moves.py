@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 
+from ...engine.inside import INSIDE
 from ...engine.urgency import urgency
 from ...model import NO_PIN
 from .candidates import candidates
@@ -102,11 +103,15 @@ def _patient(look: Look, may: Sequence[Candidate]) -> set[int]:
 
 
 def _urgency(look: Look, rank: int) -> float:
-    """Of relieving it, 0 to 1."""
-    if rank in look.full or not look.capacity[rank] or waited(look, rank):
+    """Of relieving it, 0 to 1. A rank that is full of few requests holds back few: of so many inside one is
+    being served, and what the others wait for is the most that can be gained for those who ask one by one."""
+    if waited(look, rank):
         return 1.0
-    requests = next(r.requests for r in look.view.ranks if r.rank == rank)
-    return urgency(requests, look.capacity[rank], look.limits.smoothness)
+    view = next(r for r in look.view.ranks if r.rank == rank)
+    if rank in look.full or not look.capacity[rank]:
+        # What it exports makes it look crowded, for that long.
+        return 1.0 - 1.0 / max(INSIDE, min(view.inside, view.crowd))
+    return urgency(view.requests, look.capacity[rank], look.limits.smoothness)
 
 
 def _move(look: Look, choice: Choice, last: Move | None) -> Move:

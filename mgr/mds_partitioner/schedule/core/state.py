@@ -13,6 +13,7 @@ from ...engine.urgency import SMOOTHNESS
 from .demand import Demand
 from .links import Links
 from .roams import Roams
+from .series import Series
 from .sleepers import Wake
 from .together import Whole
 from .toll import Toll
@@ -178,6 +179,7 @@ class State:
     :ivar calm: req/s of all ranks when nothing was under way last, and by and by as it is now; 0: unknown
     :ivar calms: the same at the last looks at which nothing was, oldest first: loads have dips of their own
     :ivar toll: what moving costs (toll.py)
+    :ivar series: what moves that follow one another have cost together (series.py)
     :ivar asleep: pieces that had next to nothing, and have not woken since, by inode number: were they used
         before?
     :ivar wakes: of the last hour, oldest first
@@ -221,6 +223,7 @@ class State:
     calm: float = 0.0
     calms: tuple[float, ...] = ()
     toll: Toll = field(default_factory=Toll)
+    series: Series = field(default_factory=Series)
     asleep: Mapping[int, bool] = field(default_factory=dict)
     wakes: tuple[Wake, ...] = ()
     quiet: Mapping[int, Quiet] = field(default_factory=dict)
