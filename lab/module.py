@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from lab import ranks
 from lab.api import Lab
 from lab.errors import LabError
 from lab.monitor import CommandError
@@ -39,7 +40,18 @@ def begin_anew(lab: Lab) -> None:
     for key in lab.monitor.json("config-key ls"):
         if key.startswith(_LEARNED):
             lab.monitor.command("config-key rm", key=key)
+    _end_mounts(lab)
     enable(lab, {})
+
+
+def _end_mounts(lab: Lab) -> None:
+    """Of managers. The mon does not know those that were mounted within 2 s before one died: MDSs wait a minute
+    for what they hold, and who lists ``/volumes`` next with them."""
+    managers = {name.partition(".")[2] for name in lab.daemons() if name.startswith("mgr.")}
+    for mds, _ in ranks.holders(lab).values():
+        for session in json.loads(lab.monitor.command("session ls", target=mds, format="json")):
+            if session["client_metadata"].get("entity_id") in managers:
+                lab.monitor.command("session evict", target=mds, filters=[f"id={session['id']}"])
 
 
 def unset_option(lab: Lab, name: str) -> None:

@@ -291,7 +291,8 @@ class Catalogue:
             return
         failed = self._asking.ask(fs, {("all", ""): partial(self._list, began=began)})
         if self._directories is None:
-            late = Unavailable(f"the directories of '{fs.name}' were not listed in time")
+            why = "an MDS may wait for a client that is gone, for session_timeout"
+            late = Unavailable(f"the directories of '{fs.name}' were not listed in time: {why}")
             raise failed.get(("all", ""), late)
 
     def _look_above(
