@@ -45,8 +45,8 @@ def begin_anew(lab: Lab) -> None:
 
 
 def _end_mounts(lab: Lab) -> None:
-    """Of managers. The mon does not know those that were mounted within 2 s before one died: MDSs wait a
-    minute for what they hold, and who lists ``/volumes`` next with them."""
+    """Of managers. The mon does not always have those of one that has ended evicted: MDSs wait a minute for
+    what they hold, and who lists ``/volumes`` next with them."""
     managers = {name.partition(".")[2] for name in lab.daemons() if name.startswith("mgr.")}
     for mds, _ in ranks.holders(lab).values():
         for session in json.loads(lab.monitor.command("session ls", target=mds, format="json")):
