@@ -323,7 +323,7 @@ class Rounds:
         busy = decision.split or decision.scatter or state.awaited
         if busy:
             watch.pressing_since = None
-        if busy or waits or not state.acting:
+        if busy or waits or not state.acting or state.series.told(now.steady):
             watch.idle_since = None
         elif watch.idle_since is None:
             watch.idle_since = now.steady

@@ -50,8 +50,8 @@ class Scheduler:
        or did not come there, or all that are higher are full;
     8. what waits at a rank is shared out only while all are full, the load itself is even, and all that was
        moved is seen as it is now;
-    9. moves for a load that have cost much are not followed by others until it is seen what they have
-       brought, and if that is not worth it, not for a while;
+    9. moves that have cost much are not followed by others that relieve a rank until it is seen what they
+       have brought; if that is not worth it, for a while only by what costs next to nothing;
     10. it is one again when little was asked of it for a day, while there is nothing else to do; a pin is
        taken off only of what stays where it is.
     """
@@ -71,8 +71,7 @@ class Scheduler:
             state, why = look.state, "nothing was measured since"
         else:
             return look.state, Decision(why="what is new is not measured yet")
-        dear = state.series.told(look.view.now) if state.acting else ""
-        state, decision = (state, Decision(why=dear)) if dear else _decided(look.then(state), why)
+        state, decision = _decided(look.then(state), why)
         if not new:
             return state, decision
         told = f"{len(new)} new directories get a rank; {decision.why}"
@@ -190,6 +189,9 @@ def _act(look: Look) -> tuple[State, Decision]:
     here, why = apart.at_once(look)
     if here:
         return apart.opened(look.state, here, look.pieces), Decision(split=here, why=why)
+    dear = look.state.series.told(look.view.now)
+    if dear:
+        return _cheap(look, dear)
     under_way, inodes = look.state.awaited, look.budgets.inodes()
     budget = Budget(look.budgets.moves(), inodes, not under_way and inodes > 0.0, look.budgets.late())
     may = candidates(look)
@@ -209,13 +211,30 @@ def _act(look: Look) -> tuple[State, Decision]:
     if stuck and not (moves or wanted or spread):
         moves = paying(look, chosen(look, candidates(look, left=True), budget, stuck)[0])
     ordered = (*lifted, *moves)
-    untold = {**look.state.untold, **{move.ino: look.state.demand[move.ino].mean for move in moves}}
-    state = apart.opened(replace(look.begun(ordered).state, untold=untold), split, look.pieces)
+    state = apart.opened(_begun(look, ordered, moves), split, look.pieces)
     if spread:
         return _with_scattered(state, look.view.now, spread)
     if lifted:
         return state, Decision(ordered, split, apart.told(look, [m.ino for m in lifted], "to be "))
     return state, Decision(ordered, split, _said(look, moves, split, under_way, stuck))
+
+
+def _cheap(look: Look, dear: str) -> tuple[State, Decision]:
+    """Of moves only those that cost next to nothing. dear: why"""
+    most = look.state.series.cheap(look.price)
+    may = [candidate for candidate in candidates(look) if candidate.inodes <= most]
+    budget = Budget(look.budgets.moves(), min(most, look.budgets.inodes()), False)
+    moves = paying(look, chosen(look, may, budget, sources(look))[0]) if may else ()
+    if not moves:
+        return look.state, Decision(why=dear)
+    told = f"{count(moves)} of {sum(m.inodes for m in moves):,.0f} inodes; {dear}"
+    return _begun(look, moves, moves), Decision(moves, why=told)
+
+
+def _begun(look: Look, moves: Sequence[Move], relief: Sequence[Move]) -> State:
+    """relief: of these moves, those that are made for their load"""
+    demand, state = look.state.demand, look.begun(moves).state
+    return replace(state, untold={**state.untold, **{move.ino: demand[move.ino].mean for move in relief}})
 
 
 def _first(look: Look, may: Sequence[Candidate], budget: Budget) -> tuple[Look, list[Choice], list[int]]:

@@ -15,7 +15,7 @@ from .elastic import elasticity
 from .load import capacities, pressed
 from .noise import BAND
 from .reunite import highest, quiet
-from .series import Series
+from .series import Series, level
 from .sleepers import ASLEEP, WAKES, Wake, jumped
 from .state import FIRST, FRESH, KEPT, Limits, Past, State, parted
 from .together import seen
@@ -35,9 +35,8 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        return replace(
-            state, at=view.now, rates=there, before=(), crowded={}, waited=view.now, series=Series()
-        )
+        series = state.series if there.keys() == state.rates.keys() else Series()
+        return replace(state, at=view.now, rates=there, before=(), crowded={}, waited=view.now, series=series)
     awaited = {past.move.ino for past in state.past if past.under_way or past.settled < 0.0}
     where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
@@ -240,11 +239,17 @@ class _Lesson:
 
     def _series(self) -> Series:
         state, view = self.state, self.view
-        if view.again:
+        if view.again or view.advised:  # nobody follows advice
             return state.series
-        before = usual(state.calm, state.calms)
-        return state.series.seen(
-            before, self.requests, self.dt, restless=self.restless, at=view.now, horizon=self.horizon
+        known = state.series if state.rates.keys() == {r.rank for r in view.ranks} else Series()
+        return known.seen(
+            level(state.calm, state.calms),
+            self.requests,
+            self.dt,
+            restless=self.restless or bool(state.apart),
+            full=any(r.full for r in view.ranks),
+            at=view.now,
+            horizon=self.horizon,
         )
 
     def _scales(self) -> dict[int, float]:

@@ -47,7 +47,11 @@ def chosen(
         found, stuck = choose(
             worth, look.loads, look.capacity, pressure, band, budget, ranks, closed, small, leaves
         )
-        return found, [] if look.doubt > look.band else stuck  # what does not fit now may fit in a moment
+        if look.doubt > look.band or not stuck:
+            return found, []  # what does not fit now may fit in a moment
+        for_nobody = {c.rank for c in may if pays(c.load, c.inodes)} - {c.rank for c in worth}
+        # Nobody there waits for long enough: nor for what it would be taken apart for.
+        return found, [rank for rank in stuck if rank not in for_nobody]
 
     found, stuck = take(look.band, of)
     if stuck and not found:
@@ -108,9 +112,9 @@ def _urgency(look: Look, rank: int) -> float:
     if waited(look, rank):
         return 1.0
     view = next(r for r in look.view.ranks if r.rank == rank)
-    if rank in look.full or not look.capacity[rank]:
-        # What it exports makes it look crowded, for that long.
-        return 1.0 - 1.0 / max(INSIDE, min(view.inside, view.crowd))
+    if rank in look.busy or not look.capacity[rank]:
+        # What it exports makes it look crowded, for that long; 0: it did that easily.
+        return 1.0 - 1.0 / max(INSIDE, min(view.inside, view.crowd or math.inf))
     return urgency(view.requests, look.capacity[rank], look.limits.smoothness)
 
 

@@ -9,12 +9,27 @@ it is waited until they are back, and seen what all of them have brought.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
+from statistics import fmean
 
 from ...engine.inside import CHANGED
+from .demand import HELD
+from .toll import BACK
 
 MUCH = 30.0  # s of all that clients got through before
-RESTS = 600.0  # s without a move for a load that moves did not help; the same as one piece rests
+LITTLE = 1.0  # s of it: with less there is nothing to be held against what comes next
+RESTS, LONGEST = 600.0, 3600.0  # s: as one piece rests; twice as long each time that it was in vain
+CHEAP = 0.25  # s of all that clients get through that moves may cost in a look, though others are to rest
+
+
+def level(calm: float, looks: Sequence[float]) -> float:
+    """req/s that clients got through before the first move: on the mean, or less, if it has just become so.
+
+    :param calm: at last; looks: while nothing moved, oldest first: from when there was as much on
+    """
+    return min(calm, fmean((calm, *dropwhile(lambda rate: rate < BACK * calm, looks))))
 
 
 @dataclass(frozen=True)
@@ -24,14 +39,22 @@ class Series:
     :ivar before: req/s that clients got through before the first move; 0: there is none
     :ivar lost: requests that they got through less since, but for what they have got through more; what is
         longer ago than moves have to pay in is forgotten by and by
-    :ivar until: until when nothing is moved, steady clock, s; -1: it may be
+    :ivar seconds: for which something moved
+    :ivar back: req/s, in the looks since clients are back, where it was dear
+    :ivar until: until when nothing is moved but what costs next to nothing, steady clock, s; -1: all may be
     :ivar served: req/s that clients got through when that was found
+    :ivar others: looks in a row that have shown another load since
+    :ivar vain: times in a row that it was found
     """
 
     before: float = 0.0
     lost: float = 0.0
+    seconds: float = 0.0
+    back: tuple[float, ...] = ()
     until: float = -1.0
     served: float = 0.0
+    others: int = 0
+    vain: int = 0
 
     @property
     def dear(self) -> bool:
@@ -39,36 +62,61 @@ class Series:
         return self.lost > MUCH * self.before > 0.0
 
     def seen(
-        self, usual: float, now: float, dt: float, *, restless: bool, at: float, horizon: float
+        self, before: float, now: float, dt: float, *, restless: bool, full: bool, at: float, horizon: float
     ) -> Series:
         """After a look.
 
-        :param usual: req/s that clients get through as a rule while nothing moves
+        :param before: req/s that clients got through while nothing moved
         :param now: the same since the last look, ``dt`` s ago
         :param restless: something moves, or clients are not back
+        :param full: is there a rank that is?
         :param at: steady clock, s; horizon: s, in which moves have to pay
         """
-        lost = self.lost * max(0.0, 1.0 - dt / horizon)
-        if restless:
-            before = self.before or usual
-            return replace(self, before=before, lost=max(0.0, lost + (before - now) * dt))
-        if now < CHANGED * self.before:
-            return Series()  # the load is another one: what comes next is held against that
-        if self.dear:
-            brought = now >= self.before + self.lost / horizon
-            return Series() if brought else Series(until=at + RESTS, served=now)
         if at < self.until:
-            same = CHANGED * self.served <= now <= self.served / CHANGED
-            return self if same else Series()
-        lost -= max(0.0, now - self.before) * dt
-        return replace(self, lost=lost) if lost > 0.0 else Series()
+            return self if restless else self._rests(now)
+        kept = self.lost * max(0.0, 1.0 - dt / horizon)
+        if restless:
+            then = self.before or before
+            lost = max(0.0, kept + (then - now) * dt)
+            return replace(self, before=then, lost=lost, seconds=self.seconds + dt, back=())
+        if self.dear:
+            back = (*self.back, now)
+            return (
+                replace(self, back=back) if len(back) < HELD else self._judged(fmean(back), full, at, horizon)
+            )
+        lost = kept - max(0.0, now - self.before) * dt
+        ends = now < CHANGED * self.before or lost <= LITTLE * self.before
+        return Series(vain=self.vain) if ends else replace(self, lost=lost)
+
+    def _judged(self, now: float, full: bool, at: float, horizon: float) -> Series:
+        """now: req/s, on the mean of the looks since clients are back"""
+        less = 0.0 if full else max(0.0, self.before - now)  # who still waits has not asked for less
+        lost = self.lost - less * self.seconds
+        if lost <= MUCH * self.before:
+            return Series(vain=self.vain)
+        if now >= self.before + lost / horizon:
+            return Series()
+        rests = min(LONGEST, RESTS * 2.0**self.vain)
+        return Series(until=at + rests, served=max(now, self.before), vain=self.vain + 1)
+
+    def _rests(self, now: float) -> Series:
+        same = CHANGED * self.served <= now <= self.served / CHANGED
+        others = 0 if same else self.others + 1
+        if others >= HELD:
+            return Series()
+        return self if others == self.others else replace(self, others=others)
+
+    def cheap(self, price: float) -> float:
+        """Inodes that may be moved in a look all the same. price: requests an inode"""
+        return 0.0 if self.dear else CHEAP * self.served / price if price > 0.0 else math.inf
 
     def told(self, at: float) -> str:
-        """Why nothing is moved for a load now; "": it may be. at: steady clock, s"""
+        """Why nothing else is moved for a load now; "": it may be. at: steady clock, s"""
+        if at < self.until:
+            minutes = math.ceil((self.until - at) / 60.0)
+            return f"moves cost more than they brought: hardly any for {minutes} min"
         if self.dear:
             return (
                 f"moves have cost {self.lost:,.0f} requests so far: it is seen first what they have brought"
             )
-        if at < self.until:
-            return f"moves cost more than they brought: none for {math.ceil((self.until - at) / 60.0)} min"
         return ""
