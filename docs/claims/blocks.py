@@ -47,6 +47,7 @@ OTHERS = (
     *(f"scheduler/five-third/{load}-tentacle-5x5" for load in ("cnn", "nlp")),
     *(f"scheduler/five-fourth/{load}-tentacle-5x5" for load in ("cnn", "jumps", "nlp", "web", "zipf")),
     *(f"scheduler/five-fifth/{load}-tentacle-5x5" for load in ("mix", "web")),
+    *(f"scheduler/five-sixth/{load}-tentacle-5x5" for load in ("jumps", "mix")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
