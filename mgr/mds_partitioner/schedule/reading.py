@@ -62,7 +62,7 @@ def read(
         watch.read_due = now().steady
         return News.PARTS
     listed = {directory.ino for directory in watch.catalogue.known.directories}
-    parted = watch.state.split.union(watch.state.scattered).difference(listed)
+    parted = watch.state.split.union(watch.state.scattered, watch.state.apart).difference(listed)
     watch.catalogue.deleted.look(fs, absent(runs, fs.fscid, listed) | parted)
     if watch.catalogue.known.unread:
         # What is not answered is not asked for at once again.

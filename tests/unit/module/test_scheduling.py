@@ -22,6 +22,7 @@ from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan, Step
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule import watch as watch_module
+from mds_partitioner.schedule.core.series import Series
 from mds_partitioner.schedule.core.state import Past, State
 from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, View
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
@@ -198,6 +199,18 @@ def test_what_relieves_nobody_does_not_hide_that_it_is_stuck(
     state = State(acting=True, past=(Past(move, now.steady),))
     acting.rounds._follow(watch, state, Decision((move,)), now, waits=False)
     assert (watch.idle_since is not None, watch.pressing_since is not None) == (stuck, stuck)
+
+
+@pytest.mark.parametrize(("until", "stuck"), [(0.0, True), (1e9, False)])
+def test_it_is_not_stuck_while_moves_rest_that_cost_more_than_they_brought(
+    acting: Manager, until: float, stuck: bool
+) -> None:
+    acting.run(5)
+    watch, now = acting.scheduling.watch(acting.fs), acting.cluster.now()
+    watch.idle_since = now.steady - 700.0
+    state = State(acting=True, series=Series(until=until))
+    acting.rounds._follow(watch, state, Decision(), now, waits=False)
+    assert (watch.idle_since is not None) == stuck
 
 
 def test_a_rollback_is_waited_for_without_haste(cluster: Cluster, acting: Manager) -> None:

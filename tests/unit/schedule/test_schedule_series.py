@@ -125,8 +125,13 @@ def test_it_is_forgotten_in_the_time_in_which_moves_have_to_pay() -> None:
 
 @pytest.mark.parametrize(
     ("calm", "looks", "before"),
-    [(100.0, (110.0, 90.0), 100.0), (110.0, (90.0, 100.0), 100.0), (40.0, (100.0, 100.0), 40.0)],
-    ids=["noise", "noise", "it has just fallen"],
+    [
+        (100.0, (110.0, 90.0), 100.0),
+        (110.0, (90.0, 100.0), 100.0),
+        (40.0, (100.0, 100.0), 40.0),
+        (100.0, (10.0, 100.0), 100.0),
+    ],
+    ids=["noise", "noise", "it has just fallen", "there was less on before"],
 )
 def test_what_moves_are_held_against(calm: float, looks: tuple[float, ...], before: float) -> None:
     assert level(calm, looks) == pytest.approx(before)
@@ -176,6 +181,41 @@ def test_a_wait_forgets_nothing_unless_ranks_have_gone() -> None:
     assert Scheduler(state, view, cluster.limits).decide()[0].series == RESTING
     fewer = replace(view, ranks=view.ranks[1:])
     assert Scheduler(state, fewer, cluster.limits).decide()[0].series == NEW
+
+
+def test_a_long_wait_forgets_what_was_lost_before_it() -> None:
+    cluster = hot()
+    cluster.go(2)
+    state = replace(cluster.state, series=replace(dear(), back=(USUAL,)))
+    view = replace(cluster.view(), wait="it is not the time of day", now=cluster.state.at + HORIZON / 2.0)
+    series = Scheduler(state, view, cluster.limits).decide()[0].series
+    assert (series.lost, series.back) == (pytest.approx(dear().lost / 2.0), ())
+
+
+def test_ranks_that_come_make_it_another_load() -> None:
+    cluster = hot()
+    cluster.go(2)
+    known = dict(list(cluster.state.rates.items())[1:])
+    view = replace(cluster.view(), now=cluster.now + LOOK)
+    for rates, series in ((cluster.state.rates, RESTING), (known, NEW)):
+        state = replace(cluster.state, series=RESTING, rates=rates)
+        assert (Scheduler(state, view, cluster.limits).decide()[0].series.until == RESTING.until) == (
+            series is RESTING
+        )
+
+
+def test_while_something_is_about_to_be_taken_apart_it_is_not_judged() -> None:
+    """As a whole it relieves nobody. What has gone meanwhile is not waited for."""
+    cluster = Cluster({1: 500.0, 2: 1500.0, 3: 10.0}, held=frozenset({1, 2, 3}))
+    cluster.go(3)
+    then = replace(cluster.state, series=Series(CAPACITY, 2.0 * MUCH * CAPACITY), apart=frozenset({1}))
+    view = replace(cluster.view(), now=cluster.now + LOOK)
+    for state, judged in (
+        (then, 0),
+        (replace(then, apart=frozenset({9})), 1),
+        (replace(then, acting=False), 1),
+    ):
+        assert len(Scheduler(state, view, cluster.limits).decide()[0].series.back) == judged
 
 
 def test_nothing_is_lost_by_what_is_only_advised() -> None:

@@ -86,7 +86,8 @@ def _decided(look: Look, why: str) -> tuple[State, Decision]:
     state, decision = raised(look.then(state), decision)
     if look.view.measured and not look.view.again:
         state, decision = relieved(look.then(state), decision)
-    if look.view.measured and not (decision.something or state.awaited or easing(state)):
+    busy = decision.something or state.awaited or easing(state) or state.series.dear
+    if look.view.measured and not busy:
         state, decision = spare(look.then(state), decision)
     return state, decision
 
@@ -221,10 +222,13 @@ def _act(look: Look) -> tuple[State, Decision]:
 
 def _cheap(look: Look, dear: str) -> tuple[State, Decision]:
     """Of moves only those that cost next to nothing. dear: why"""
+    look = look.then(apart.opened(look.state, (), look.pieces))
     most = look.state.series.cheap(look.price)
     may = [candidate for candidate in candidates(look) if candidate.inodes <= most]
-    budget = Budget(look.budgets.moves(), min(most, look.budgets.inodes()), False)
-    moves = paying(look, chosen(look, may, budget, sources(look))[0]) if may else ()
+    if may:
+        budget = Budget(look.budgets.moves(), min(most, look.budgets.inodes()), False)
+        look, found, _ = _first(look, may, budget)
+    moves = paying(look, found) if may else ()
     if not moves:
         return look.state, Decision(why=dear)
     told = f"{count(moves)} of {sum(m.inodes for m in moves):,.0f} inodes; {dear}"

@@ -35,7 +35,9 @@ def looked(state: State, view: View, limits: Limits) -> State:
     """With what the view shows taken in."""
     if view.wait:
         there = {r.rank: state.rates[r.rank] for r in view.ranks if r.rank in state.rates}
-        series = state.series if there.keys() == state.rates.keys() else Series()
+        waited = max(0.0, view.now - state.at) if state.at >= 0.0 else 0.0
+        same = there.keys() == state.rates.keys()
+        series = state.series.later(waited, limits.horizon) if same else Series()
         return replace(state, at=view.now, rates=there, before=(), crowded={}, waited=view.now, series=series)
     awaited = {past.move.ino for past in state.past if past.under_way or past.settled < 0.0}
     where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
@@ -233,6 +235,11 @@ class _Lesson:
         """Is what clients get through less than usual, or may be?"""
         return bool(self.moving or self.toll.due)
 
+    @property
+    def _parting(self) -> bool:
+        """Is something about to be taken apart? As a whole it relieves nobody."""
+        return self.state.acting and any(p.ino in self.state.apart for p in self.view.pieces)
+
     def _calm(self) -> float:
         calm = self.state.calm
         return max(self.requests, calm + (self.requests - calm) * FORGETS) if self.restless else self.requests
@@ -246,7 +253,7 @@ class _Lesson:
             level(state.calm, state.calms),
             self.requests,
             self.dt,
-            restless=self.restless or bool(state.apart),
+            restless=self.restless or self._parting,
             full=any(r.full for r in view.ranks),
             at=view.now,
             horizon=self.horizon,

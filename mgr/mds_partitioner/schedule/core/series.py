@@ -44,7 +44,7 @@ class Series:
     :ivar until: until when nothing is moved but what costs next to nothing, steady clock, s; -1: all may be
     :ivar served: req/s that clients got through when that was found
     :ivar others: looks in a row that have shown another load since
-    :ivar vain: times in a row that it was found
+    :ivar vain: times in a row that it was found, as far as rests got longer by it
     """
 
     before: float = 0.0
@@ -74,19 +74,24 @@ class Series:
         """
         if at < self.until:
             return self if restless else self._rests(now)
-        kept = self.lost * max(0.0, 1.0 - dt / horizon)
+        kept = self.later(dt, horizon)
         if restless:
             then = self.before or before
-            lost = max(0.0, kept + (then - now) * dt)
-            return replace(self, before=then, lost=lost, seconds=self.seconds + dt, back=())
+            lost = max(0.0, kept.lost + (then - now) * dt)
+            return replace(kept, before=then, lost=lost, seconds=kept.seconds + dt)
         if self.dear:
             back = (*self.back, now)
             return (
                 replace(self, back=back) if len(back) < HELD else self._judged(fmean(back), full, at, horizon)
             )
-        lost = kept - max(0.0, now - self.before) * dt
+        lost = kept.lost - max(0.0, now - self.before) * dt
         ends = now < CHANGED * self.before or lost <= LITTLE * self.before
-        return Series(vain=self.vain) if ends else replace(self, lost=lost)
+        return Series(vain=self.vain) if ends else replace(kept, lost=lost)
+
+    def later(self, seconds: float, horizon: float) -> Series:
+        """So many s later: what was lost, and for how long, is forgotten by and by."""
+        left = max(0.0, 1.0 - seconds / horizon)
+        return replace(self, lost=self.lost * left, seconds=self.seconds * left, back=())
 
     def _judged(self, now: float, full: bool, at: float, horizon: float) -> Series:
         """now: req/s, on the mean of the looks since clients are back"""
@@ -96,8 +101,9 @@ class Series:
             return Series(vain=self.vain)
         if now >= self.before + lost / horizon:
             return Series()
-        rests = min(LONGEST, RESTS * 2.0**self.vain)
-        return Series(until=at + rests, served=max(now, self.before), vain=self.vain + 1)
+        rests = RESTS * 2.0**self.vain
+        vain = self.vain + 1 if rests < LONGEST else self.vain
+        return Series(until=at + min(LONGEST, rests), served=max(now, self.before), vain=vain)
 
     def _rests(self, now: float) -> Series:
         same = CHANGED * self.served <= now <= self.served / CHANGED
