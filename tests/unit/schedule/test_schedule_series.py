@@ -195,13 +195,10 @@ def test_a_long_wait_forgets_what_was_lost_before_it() -> None:
 def test_ranks_that_come_make_it_another_load() -> None:
     cluster = hot()
     cluster.go(2)
-    known = dict(list(cluster.state.rates.items())[1:])
-    view = replace(cluster.view(), now=cluster.now + LOOK)
-    for rates, series in ((cluster.state.rates, RESTING), (known, NEW)):
-        state = replace(cluster.state, series=RESTING, rates=rates)
-        assert (Scheduler(state, view, cluster.limits).decide()[0].series.until == RESTING.until) == (
-            series is RESTING
-        )
+    state, view = replace(cluster.state, series=RESTING), replace(cluster.view(), now=cluster.now + LOOK)
+    fewer = replace(state, rates={rank: rates for rank, rates in state.rates.items() if rank})
+    assert Scheduler(state, view, cluster.limits).decide()[0].series.until == RESTING.until
+    assert Scheduler(fewer, view, cluster.limits).decide()[0].series.until != RESTING.until
 
 
 def test_while_something_is_about_to_be_taken_apart_it_is_not_judged() -> None:

@@ -79,9 +79,8 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     if look.budgets.spent():
         return ()
     ranks = crowded(look)
-    large, now = _fits_nowhere(look, ranks), {candidate.key for candidate in may}
-    moves = set(higher(look, large)) - now  # as a whole, once more
-    if large := tuple(ino for ino in large if ino not in moves):
+    large = _fits_nowhere(look, may, ranks)
+    if large:
         return large
     parts = [c for c in may if _divisible(look, look.pieces[c.key])]
     found = []
@@ -96,13 +95,17 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     return tuple(found)
 
 
-def _fits_nowhere(look: Look, ranks: Collection[int]) -> tuple[int, ...]:
-    """Inode numbers of what is too large for every rank, on one of these."""
+def _fits_nowhere(look: Look, may: Sequence[Candidate], ranks: Collection[int]) -> tuple[int, ...]:
+    """Inode numbers of what is too large for every rank, on one of these. ``may``: as for ``wanted``"""
     asked, most = look.asked.by_ino, _most_that_fits(look)
     large = {
         p.ino for p in look.view.pieces if p.rank in ranks and asked[p.ino] > most and _divisible(look, p)
     }
-    return tuple(c.key for c in candidates(look, resting=True) if c.key in large) if large else ()
+    if not large:
+        return ()
+    found = tuple(c.key for c in candidates(look, resting=True) if c.key in large)
+    moves = set(higher(look, found)) - {c.key for c in may}  # what rests would, as a whole, once more
+    return tuple(ino for ino in found if ino not in moves)
 
 
 def _divisible(look: Look, piece: Piece) -> bool:

@@ -225,10 +225,9 @@ def _cheap(look: Look, dear: str) -> tuple[State, Decision]:
     look = look.then(apart.opened(look.state, (), look.pieces))
     most = look.state.series.cheap(look.price)
     may = [candidate for candidate in candidates(look) if candidate.inodes <= most]
-    if may:
-        budget = Budget(look.budgets.moves(), min(most, look.budgets.inodes()), False)
-        look, found, _ = _first(look, may, budget)
-    moves = paying(look, found) if may else ()
+    budget = Budget(look.budgets.moves(), min(most, look.budgets.inodes()), False)
+    look, found, _ = _first(look, may, budget)
+    moves = paying(look, found)
     if not moves:
         return look.state, Decision(why=dear)
     told = f"{count(moves)} of {sum(m.inodes for m in moves):,.0f} inodes; {dear}"

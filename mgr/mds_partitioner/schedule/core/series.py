@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile
 from statistics import fmean
 
 from ...engine.inside import CHANGED
 from .demand import HELD
-from .toll import BACK
+from .toll import calm_looks
 
 MUCH = 30.0  # s of all that clients got through before
 LITTLE = 1.0  # s of it: with less there is nothing to be held against what comes next
@@ -27,9 +26,9 @@ CHEAP = 0.25  # s of all that clients get through that moves may cost in a look,
 def level(calm: float, looks: Sequence[float]) -> float:
     """req/s that clients got through before the first move: on the mean, or less, if it has just become so.
 
-    :param calm: at last; looks: while nothing moved, oldest first: from when there was as much on
+    :param calm: at last; looks: while nothing moved, oldest first
     """
-    return min(calm, fmean((calm, *dropwhile(lambda rate: rate < BACK * calm, looks))))
+    return min(calm, fmean(calm_looks(calm, looks)))
 
 
 @dataclass(frozen=True)
@@ -80,10 +79,7 @@ class Series:
             lost = max(0.0, kept.lost + (then - now) * dt)
             return replace(kept, before=then, lost=lost, seconds=kept.seconds + dt)
         if self.dear:
-            back = (*self.back, now)
-            return (
-                replace(self, back=back) if len(back) < HELD else self._judged(fmean(back), full, at, horizon)
-            )
+            return self._seen_back((*self.back, now), full, at, horizon)
         lost = kept.lost - max(0.0, now - self.before) * dt
         ends = now < CHANGED * self.before or lost <= LITTLE * self.before
         return Series(vain=self.vain) if ends else replace(kept, lost=lost)
@@ -93,8 +89,11 @@ class Series:
         left = max(0.0, 1.0 - seconds / horizon)
         return replace(self, lost=self.lost * left, seconds=self.seconds * left, back=())
 
-    def _judged(self, now: float, full: bool, at: float, horizon: float) -> Series:
-        """now: req/s, on the mean of the looks since clients are back"""
+    def _seen_back(self, back: tuple[float, ...], full: bool, at: float, horizon: float) -> Series:
+        """back: as it is now"""
+        if len(back) < HELD:
+            return replace(self, back=back)
+        now = fmean(back)
         less = 0.0 if full else max(0.0, self.before - now)  # who still waits has not asked for less
         lost = self.lost - less * self.seconds
         if lost <= MUCH * self.before:
@@ -113,8 +112,8 @@ class Series:
         return self if others == self.others else replace(self, others=others)
 
     def cheap(self, price: float) -> float:
-        """Inodes that may be moved in a look all the same. price: requests an inode"""
-        return 0.0 if self.dear else CHEAP * self.served / price if price > 0.0 else math.inf
+        """Inodes that may be moved in a look all the same. price: requests an inode, above 0"""
+        return 0.0 if self.dear else CHEAP * self.served / price
 
     def told(self, at: float) -> str:
         """Why nothing else is moved for a load now; "": it may be. at: steady clock, s"""

@@ -19,9 +19,14 @@ WAITS = 4  # looks after an arrival for that: else it was not the move that they
 def usual(calm: float, looks: Sequence[float]) -> float:
     """req/s that clients got through before something moved, at the least: loads have dips of their own.
 
-    :param calm: at last; looks: while nothing moved, oldest first: from when there was as much on
+    :param calm: at last; looks: while nothing moved, oldest first
     """
-    return min((calm, *dropwhile(lambda rate: rate < BACK * calm, looks)))
+    return min(calm_looks(calm, looks))
+
+
+def calm_looks(calm: float, looks: Sequence[float]) -> tuple[float, ...]:
+    """Of these, from when there was as much on. As for ``usual``."""
+    return (calm, *dropwhile(lambda rate: rate < BACK * calm, looks))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from .look import Look
 from .moves import pays_off
 from .reunite import is_due
 from .sleepers import EMPTY
-from .state import HANGS, State
+from .state import HANGS, Quiet, State
 from .turns import siblings
 from .view import Decision, Move, Piece
 
@@ -197,9 +197,9 @@ def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
 
 def _may_leave(look: Look, piece: Piece) -> bool:
     """At all: all its parts are known then, and it is not too much."""
-    state, ino, quiet = look.state, piece.ino, look.state.quiet.get(piece.ino)
-    away = ino in look.together or ino in state.placed or ino in look.linked
-    away = away or (quiet is not None and is_due(quiet))
+    state, ino = look.state, piece.ino
+    quiet = is_due(state.quiet.get(ino, Quiet()))
+    away = ino in look.together or ino in state.placed or ino in look.linked or quiet
     return not (away or piece.held or piece.unknown or piece.at_most > look.limits.inodes)
 
 
