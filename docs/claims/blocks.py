@@ -6,10 +6,11 @@ from statistics import geometric_mean
 from typing import Any
 
 from docs.claims.results import Results
-from experiments.common.figures import run_figures
+from experiments.common.figures import correction, run_figures
 from experiments.common.figures.compare import ALIKE, BASE, LIMIT
 from experiments.conditions import tables
 from experiments.conditions.tables import OURS
+from lab.errors import LabError
 
 Cell = Mapping[str, Any]
 Block = Mapping[str, Cell]
@@ -128,9 +129,31 @@ def changed(of: Block) -> bool:
 Measure = Callable[[Cell], float]
 
 
+OPS, BY_C, CORRECTED = "op/s", "op/s / C", "op/s, corrected"
+
+
 def measures(of: Block) -> Mapping[str, Measure]:
-    """What a block is told by: where C changed, by op/s / C, too."""
-    return {"op/s": tables.whole, "op/s / C": ranks_worth} if changed(of) else {"op/s": tables.whole}
+    """What a block is told by: by op/s; where C changed, by op/s / C, too; and by op/s on a machine of one
+    speed, where a reference load tells of that."""
+    found = {OPS: tables.whole}
+    if changed(of):
+        found[BY_C] = ranks_worth
+    if has_speed(of.values()):
+        found[CORRECTED] = corrected
+    return found
+
+
+def has_speed(cells: Iterable[Cell]) -> bool:
+    """Whether op/s of all of these can be corrected."""
+    return all(correction.corrected(cell, 1.0) is not None for cell in cells)
+
+
+def corrected(cell: Cell) -> float:
+    """op/s on a machine of one speed. :raises LabError: nothing tells how fast it was"""
+    found = correction.corrected(cell, tables.whole(cell))
+    if found is None:
+        raise LabError(f"{cell['key']} has no reference load, or none is kept")
+    return found
 
 
 def over_better(of: Block, measure: Measure) -> float | None:

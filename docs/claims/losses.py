@@ -65,8 +65,16 @@ def _each(other: str) -> Ratio:
 
 def _behind(found: Sequence[Named], ratio: Ratio, least: float) -> str:
     return ", ".join(
-        f"{value:.2f} ({name}{'' if measure == 'op/s' else f', by {measure}'})"
+        f"{value:.2f} ({name}{'' if measure == blocks.OPS else f', by {measure}'})"
         for name, block in found
-        for measure, of in blocks.measures(block).items()
-        if (value := ratio(block, of)) is not None and value < least
+        for measure, value in losses(block, ratio, least).items()
     )
+
+
+def losses(block: Block, ratio: Ratio, least: float) -> dict[str, float]:
+    """What is below the least, by measure; corrected only where it is no loss as measured."""
+    values = {measure: ratio(block, of) for measure, of in blocks.measures(block).items()}
+    lost = {measure: value for measure, value in values.items() if value is not None and value < least}
+    if len(lost) > 1:
+        lost.pop(blocks.CORRECTED, None)
+    return lost

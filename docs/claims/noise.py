@@ -38,21 +38,29 @@ def verdict(results: Results) -> Claim:
         [load, ", ".join(map(_ratios, found)), beyond([_values(block) for block in found], by_chance)]
         for load, found in by_load.items()
     ]
-    head = ["load", "scheduler / the better built-in one, newest block first", "beyond chance"]
+    ours = "scheduler / the better built-in one (corrected), newest block first"
+    head = ["load", ours, "beyond chance"]
     cells = [cell for found in by_load.values() for block in found for cell in block.values()]
     return Claim(compare.table(head, lines), [*cells, *results.matrix])
 
 
 def _values(block: Block) -> list[float]:
     """By each measure that a block is told by; none: a run does not count."""
-    ratios = (blocks.over_better(block, of) for of in blocks.measures(block).values())
-    return [ratio for ratio in ratios if ratio is not None]
+    return list(_by_measure(block).values())
+
+
+def _by_measure(block: Block) -> dict[str, float]:
+    found = {name: blocks.over_better(block, of) for name, of in blocks.measures(block).items()}
+    return {name: ratio for name, ratio in found.items() if ratio is not None}
 
 
 def _ratios(block: Block) -> str:
-    values = [f"{value:.2f}" for value in _values(block)]
-    by = f" ({values[1]} by op/s / C)" if len(values) > 1 else ""
-    return f"{values[0] if values else 'does not count'}{by} at {blocks.at(block)}"
+    found = _by_measure(block)
+    if not found:
+        return f"does not count at {blocks.at(block)}"
+    labels = ((blocks.CORRECTED, ""), (blocks.BY_C, f" by {blocks.BY_C}"))
+    also = "; ".join(f"{found[name]:.2f}{text}" for name, text in labels if name in found)
+    return f"{found[blocks.OPS]:.2f}{f' ({also})' if also else ''} at {blocks.at(block)}"
 
 
 def beyond(found: Sequence[Sequence[float]], by_chance: float) -> str:

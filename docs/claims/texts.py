@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 
 from demo import medians
-from docs.claims import losses, noise, policies, scale, scheduler
+from docs.claims import losses, noise, policies, scale, scheduler, speed
 from docs.claims.claim import Claim, Claims, span
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, correction, paper, run_figures
@@ -193,4 +193,5 @@ CLAIMS: Claims = {
     "chance": noise.told,
     "scheduler-verdict": noise.verdict,
     **scheduler.CLAIMS,
+    **speed.CLAIMS,
 }

@@ -26,7 +26,7 @@ class Correction:
     """op/s as they would be on a machine of one speed."""
 
     exponent: float  # of the reference load's speed
-    at: float  # units/s that figures are brought to
+    at: float  # units in a second of CPU that figures are brought to
     before: float  # standard deviation of log op/s of the ten that judge, as measured
     after: float  # the same, corrected
     chance: float  # how likely so much less is if it brings nothing
@@ -37,7 +37,7 @@ class Correction:
         return self.chance < _BY_CHANCE
 
     def of(self, ops: float, units: float) -> float:
-        """op/s, corrected, of a run beside which the reference load did so many units a second."""
+        """op/s, corrected, of a run beside which the reference load did so many units in a second of CPU."""
         return ops * math.pow(self.at / units, self.exponent)
 
     def __str__(self) -> str:
@@ -49,10 +49,14 @@ class Correction:
 
 
 def speed(cell: Cell) -> float | None:
-    """Units/s of the reference load while a cell ran; None: it has none."""
+    """What the reference load did in a second of CPU while a cell ran, units; None: it has none.
+
+    By its CPU, and not by the clock: what of a second its quota gave it says nothing of the machine.
+    """
     spans = cell["spans"].values()
-    inside = [row[1] for row in cell.get("reference", ()) if any(a < row[0] <= b for a, b in spans)]
-    return statistics.fmean(inside) if inside else None
+    inside = [row[1:] for row in cell.get("reference", ()) if any(a < row[0] <= b for a, b in spans)]
+    cpu = sum(used for _, used in inside)
+    return sum(units for units, _ in inside) / cpu if cpu else None
 
 
 def fitted(cells: Sequence[Cell]) -> Correction:

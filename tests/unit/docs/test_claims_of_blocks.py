@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is told of the scheduler is of all blocks that there are, and losses are told like wins."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from docs.claims import blocks, noise, scheduler, texts
+from docs.claims import blocks, losses, noise, scheduler, texts
 from docs.claims.results import Results
 from experiments.common.cells import store
+from experiments.common.figures import correction
 from experiments.common.figures.limits import limits
 from experiments.conditions import tables
 from experiments.conditions.tables import OURS
+from lab.errors import LabError
 from lab.sandbox import checkout
 
 TOP = checkout() / "docs/results"
@@ -72,6 +75,51 @@ def test_a_block_whose_machine_changed_is_told_by_what_a_rank_serves_too() -> No
     assert ratios == pytest.approx([1.2, 0.8])
 
 
+@pytest.fixture
+def linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """op/s go with the machine's speed, and 1,000 units in a second of CPU are usual."""
+    monkeypatch.setattr(correction, "kept", lambda: correction.Correction(1.0, 1000.0, 0.2, 0.1, 0.01))
+
+
+def beside(units: float) -> list[list[float]]:
+    return [[float(t), 0.05 * units, 0.05] for t in range(1, 61)]
+
+
+@pytest.mark.usefixtures("linear")
+def test_a_block_is_told_by_one_speed_of_the_machine_too() -> None:
+    found = block(cell(80.0, reference=beside(800)), builtin=cell(100.0, reference=beside(1250)))
+    assert list(blocks.measures(found)) == ["op/s", "op/s, corrected"]
+    assert blocks.over_better(found, blocks.corrected) == pytest.approx(1.25)
+    before = block(cell(80.0, reference=beside(800)), builtin=cell(100.0))
+    assert list(blocks.measures(before)) == ["op/s"], "of one run it is not known"
+    with pytest.raises(LabError, match="zipf-1 has no reference load"):
+        blocks.corrected(cell(key="zipf-1"))
+
+
+@pytest.mark.usefixtures("linear")
+def test_a_loss_is_told_as_corrected_only_where_it_is_none_as_measured() -> None:
+    both = block(cell(80.0, reference=beside(1000)), builtin=cell(100.0, reference=beside(1000)))
+    assert losses.losses(both, blocks.over_better, 1.0) == {"op/s": pytest.approx(0.8)}
+    hidden = block(cell(110.0, reference=beside(1250)), builtin=cell(100.0, reference=beside(1000)))
+    assert losses.losses(hidden, blocks.over_better, 1.0) == {"op/s, corrected": pytest.approx(0.88)}
+    excused = block(cell(90.0, reference=beside(800)), builtin=cell(100.0, reference=beside(1000)))
+    assert losses.losses(excused, blocks.over_better, 1.0) == {"op/s": pytest.approx(0.9)}
+    assert losses.losses(block(cell(110.0), builtin=cell(100.0)), blocks.over_better, 1.0) == {}
+
+
+def test_all_blocks_are_told_at_one_speed() -> None:
+    rows = [line.split(" | ") for line in _text("scheduler-one-speed").splitlines()[2:]]
+    assert len(rows) == len(blocks.of_five_minutes(RESULTS)) + 1
+    slow = next(row for row in rows if row[1].startswith("c4fb7f09"))
+    assert slow[2] == "1.00 / 1.14 / 1.12 / 1.18", "of the scheduler's own run it is 1"
+    assert float(slow[7]) == 0.59 and float(slow[8].rstrip(" |")) > 0.8
+
+
+def test_the_correction_holds_within_runs_that_it_was_not_fitted_on() -> None:
+    measured, corrected = re.findall(r"([\d.]+) %", _text("reference-within"))
+    assert float(corrected) < 0.8 * float(measured)
+
+
 def test_the_newest_block_of_each_load_is_shown_first() -> None:
     every = blocks.of_five_minutes(RESULTS)
     for shown in blocks.last(RESULTS):
@@ -81,8 +129,9 @@ def test_the_newest_block_of_each_load_is_shown_first() -> None:
 
 def test_the_range_of_the_option_alone_is_of_all_blocks() -> None:
     ratios = (
-        tables.between(block, "builtin-to-auth", "builtin", tables.whole)
+        tables.between(block, "builtin-to-auth", "builtin", of)
         for block in blocks.of_five_minutes(RESULTS)
+        for of in blocks.measures(block).values()
     )
     most = max(ratio for ratio in ratios if ratio is not None)
     assert float(_text("option-alone").split(" to ")[1]) == pytest.approx(most, abs=0.006)

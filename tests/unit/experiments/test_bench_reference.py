@@ -85,6 +85,16 @@ def test_figures_are_given_corrected_as_well_if_the_correction_is_kept(
     assert summary.CORRECTED == "op/s, corrected"
 
 
+def test_the_machines_speed_is_by_cpu_and_not_by_the_clock() -> None:
+    (one, *_) = cells(1.0)
+    half = [[t, done / 2, cpu / 2] for t, done, cpu in one["reference"]]
+    assert speed(one | {"reference": half}) == speed(one), "its quota gave it less: the machine is as quick"
+    slow = [[t, done / 2, cpu] for t, done, cpu in one["reference"]]
+    was = speed(one)
+    assert was is not None and speed(one | {"reference": slow}) == pytest.approx(was / 2)
+    assert speed(one | {"reference": [[t, 0.0, 0.0] for t in range(1, 11)]}) is None
+
+
 def test_the_load_does_its_units_until_it_is_time() -> None:
     memory = memoryview(bytearray(64 << 20))
     begun = time.monotonic()

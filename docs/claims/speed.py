@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The blocks from cold as they would be on a machine of one speed, and how far to believe that."""
+
+import statistics
+
+from docs.claims import blocks
+from docs.claims.blocks import NAMES, TO_AUTH, Block
+from docs.claims.claim import Claim, Claims, shown
+from docs.claims.results import Results
+from experiments.common.figures import compare, correction
+from experiments.common.figures.compare import LIMIT
+from experiments.common.figures.limits import limits
+from experiments.common.figures.windows import SECONDS, about_their_run, windows
+from experiments.conditions import tables
+from experiments.conditions.tables import OURS
+
+_JUDGES = (TO_AUTH, LIMIT)
+"""Whose runs judge: least moves in these, and what ranks are asked for stays the same."""
+
+
+def _ratios(block: Block, other: str) -> list[float | None]:
+    """As measured, and corrected."""
+    known = blocks.has_speed((block[OURS], block[other]))
+    fixed = tables.ratio(block, other, blocks.corrected) if known else None
+    return [tables.ratio(block, other, tables.whole), fixed]
+
+
+def _speeds(block: Block) -> str:
+    """Of the machine, beside each run; of the scheduler's it is 1."""
+    found = [correction.speed(block[name]) for name in NAMES]
+    own = found[0]
+    if own is None or None in found:
+        return "not known"
+    return " / ".join(f"{speed / own:.2f}" for speed in found if speed is not None)
+
+
+def _row(block: Block) -> list[str]:
+    ratios = [shown(ratio) for other in NAMES[1:] for ratio in _ratios(block, other)]
+    return [blocks.load(block), blocks.commit(block), _speeds(block), *ratios]
+
+
+def _one_speed(results: Results) -> Claim:
+    """All blocks of five minutes, the newest of a load first; and the seven's mean, of the newest."""
+    found = [block for of in blocks.by_load(results).values() for block in of]
+    seven = [block for block in blocks.last(results) if blocks.load(block) in blocks.SEVEN]
+    means = []
+    for other in NAMES[1:]:
+        counted = [b for b in seven if other != LIMIT or blocks.load(b) not in blocks.NO_LIMIT]
+        means += [blocks.mean([_ratios(b, other)[i] for b in counted], len(seven)) for i in (0, 1)]
+    head = ["load", "commit", f"speed of the machine: {' / '.join(NAMES)}"]
+    head += [f"/ {name}{text}" for name in NAMES[1:] for text in ("", ", corrected")]
+    rows = [*map(_row, found), ["the seven, newest", "-", "-", *means]]
+    return Claim(compare.table(head, rows), [cell for block in found for cell in block.values()])
+
+
+def _within(results: Results) -> Claim:
+    """Whether the correction that was fitted on other cells makes what MDSs serve steadier within a run."""
+    kept = correction.kept()
+    cells = [
+        block[name]
+        for block in blocks.of_five_minutes(results)
+        for name in _JUDGES
+        if name in block and block[name].get("reference") and limits(block[name]).counts
+    ]
+    runs = [found for cell in cells if len(found := windows(cell)) > 1]
+    spread = [statistics.stdev(about_their_run(runs, by)) for by in (0.0, kept.exponent if kept else 0.0)]
+    of = f"{sum(map(len, runs))} windows of {SECONDS:.0f} s of {len(runs)} runs"
+    text = f"{100 * spread[0]:.1f} %, corrected by {100 * spread[1]:.1f} % ({of})"
+    return Claim(text, cells, table=False)
+
+
+CLAIMS: Claims = {"scheduler-one-speed": _one_speed, "reference-within": _within}
