@@ -126,7 +126,8 @@ class Partitioner:
         return [
             run
             for run in self.plans.read()
-            if run.head.state in ACTIVE or (run.plan.fscid not in there and run.head.state != ROLLED_BACK)
+            if run.head.state in ACTIVE
+            or (run.plan.fscid not in there and (run.head.state != ROLLED_BACK or run.plan.scheduled))
         ]
 
     def _tick_all(self, fscid: int, there: Collection[int]) -> None:
@@ -148,6 +149,9 @@ class Partitioner:
         try:
             if run.memory.halted:
                 self._journal.tell(run)
+            if run.head.state == ROLLED_BACK:
+                self._forget_of_removed(run)
+                return
             self._executor.tick(run, self._pace(run), self._now())
         except JournalError as e:
             self._failed()
@@ -159,6 +163,11 @@ class Partitioner:
         for _ in run.memory.troubles.keys() - before:
             self._failed()
         self._report(run)
+
+    def _forget_of_removed(self, run: Run) -> None:
+        """What the scheduler did on a file system that is no more; nobody gave these plans their names."""
+        if self._host.fs_unless_removed(run.plan.fscid) is None:
+            self.plans.remove(run.plan.name)
 
     def _report(self, run: Run) -> None:
         fs = self._host.fs_by_id(run.plan.fscid)
@@ -315,7 +324,7 @@ class Partitioner:
         def halt() -> None:
             runs.extend(self.plans.active_of(fs))
             for run in runs:
-                run.memory.halted, run.memory.hold = True, hold
+                run.memory.halted, run.memory.hold, run.memory.untold = True, hold, dict(changes)
 
         self.plans.early(fs.fscid, hold, **changes)
         try:
@@ -323,15 +332,16 @@ class Partitioner:
         except Unavailable as e:
             e.args = (f"{e}; what is under way is held as soon as it is known",)
             raise
-        self._keep(runs, **changes)
+        self._keep(runs)
         return runs[-1]
 
-    def _keep(self, runs: Sequence[Run], **changes: Any) -> None:
-        """Journal what holds already; what the mon does not take of one keeps no other from being told."""
+    def _keep(self, runs: Sequence[Run]) -> None:
+        """Journal what holds already, unless another order has come meanwhile; what the mon does not take of
+        one keeps no other from being told."""
         failed: JournalError | None = None
         for run in runs:
             try:
-                self._journal.interrupt(run, **changes)
+                self._journal.interrupt(run)
                 self._report(run)
             except JournalError as e:
                 failed = failed or e
@@ -398,13 +408,13 @@ class Partitioner:
         :raises Busy: so it is, or a stop came; the plan is as it was before
         """
         before, memory = run.head, run.memory
-        was = memory.halted, memory.hold
+        was = memory.halted, memory.hold, memory.untold
 
         def release() -> None:
             memory.halted, memory.hold = False, None
 
         def as_before() -> None:
-            memory.halted, memory.hold = was
+            memory.halted, memory.hold, memory.untold = was
 
         memory.halted, memory.hold = True, None
         try:

@@ -13,12 +13,21 @@ from typing import Any
 from . import clock
 from .act.choice import live, made_after, operators
 from .act.registry import Plans
-from .act.run import ACTIVE, HOURS_OVER, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
+from .act.run import (
+    ACTIVE,
+    HOURS_OVER,
+    ROLLING_BACK,
+    SCHEDULER_STOPPED,
+    STOPPED,
+    Run,
+    held_by_operator,
+)
 from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
 from .model import FsState
 from .observe.sessions import clients_at
+from .plan.plan import Plan
 from .schedule.catalogue import Catalogue
 from .schedule.core.state import State
 from .schedule.hotspots import Hotspots, recent
@@ -85,6 +94,8 @@ class Scheduling:
                 raise Busy(f"{_undone(fs)}: wait for it, or end it by '{_stop(fs)}'")
             if mode == ACT:
                 self._refuse_act(fs)
+                if watch.kept.mode != ACT:
+                    self._refuse_held(fs, now)
             if watch.kept.mode == OFF:
                 watch.forget()
             if watch.kept.mode != mode:
@@ -164,13 +175,22 @@ class Scheduling:
         if why:
             raise Busy(why)
 
+    def _refuse_held(self, fs: FsState, now: Now) -> None:
+        """Beside what is held of its own nobody would be told that nothing goes on."""
+        for run in self._plans.of(fs):
+            if run.plan.scheduled and run.head.state in ACTIVE and held_by_operator(run, now):
+                raise Busy(
+                    f"plan '{run.plan.name}' of the scheduler is paused: "
+                    f"'ceph mds_partitioner partition resume {fs.name}' first"
+                )
+
     def stopped(self, fs: FsState) -> str:
         """What is to be done about a plan of its own that was stopped before it may act; "": there is none.
 
         :raises Unavailable: the journal was not read yet
         """
         for run in reversed(self._plans.of(fs)):  # the newest is rolled back first
-            if run.head.state == STOPPED and run.plan.scheduled:
+            if run.ordered().state == STOPPED and run.plan.scheduled:
                 return f"plan '{run.plan.name}' of the scheduler was stopped: {self._choices(fs, run)}"
         return ""
 
@@ -312,13 +332,13 @@ class Scheduling:
         watch = self._ledger.get(fs.fscid)
         return watch is not None and watch.kept.mode in (ACT, UNDOING)
 
-    def unwanted(self, fscid: int) -> str | None:
-        """Why nothing more of what it decided is to be begun; "": it is. None: what the last manager kept was
-        not read yet."""
+    def unwanted(self, plan: Plan) -> str | None:
+        """Why nothing more of a plan that it decided is to be begun; "": it is. What was decided before a
+        stop is not begun after the next start. None: what the last manager kept was not read yet."""
         if not self._ledger.read:
             return None
-        watch = self._ledger.get(fscid)
-        if watch is None or watch.kept.mode != ACT:
+        watch = self._ledger.get(plan.fscid)
+        if watch is None or watch.kept.mode != ACT or plan.created < watch.kept.since:
             return SCHEDULER_STOPPED
         return HOURS_OVER if closed(datetime.fromtimestamp(self._now().wall), self._settings()) else ""
 

@@ -82,6 +82,7 @@ def scheduler(names: tuple[str, ...] = ("/volumes/_nogroup/heavy-1",)) -> Schedu
         advised=0,
         advised_for=0.0,
         stuck=0.0,
+        failing=0.0,
         held=("12: pinned-by-operator",),
         last=tuple((NOW - 60 * i, f"{name} is looked at as parts") for i, name in enumerate(names)),
         hot=tuple(HotState(name, "sudden", 0.3) for name in names),

@@ -132,12 +132,18 @@ class StepCore:
         self._now, self._timeout = now, timeout
 
     def forward(
-        self, ranks: Collection[int], force: bool, late: str | None = None, home: str | None = None
+        self,
+        ranks: Collection[int],
+        force: bool,
+        late: str | None = None,
+        home: str | None = None,
+        stale: str | None = None,
     ) -> Transition:
         """Towards the planned value. ``ranks`` exist; ``force``: an operator's value is replaced, too.
 
         :param late: why what has not arrived in time is put back; None: it stays as it is set
         :param home: as for ``back``
+        :param stale: why what was to be set, and is not, is let be; None: it is set
         """
         record = self._record
         if self._seen.in_doubt:
@@ -146,16 +152,17 @@ class StepCore:
             return self._begin(ranks, force)
         if record.state == UNDOING:
             return self.back(home)
-        return self._under_way(record, ranks, force, late, home) if record.state == INTENT else NOTHING
+        if record.state != INTENT:
+            return NOTHING
+        if self._seen.value is not None and not same(self._step, self._seen.value, self._step.value):
+            return self._astray(record, self._seen.value, ranks, force, late or stale)
+        return self._as_set(record, late, home)
 
-    def _under_way(
-        self, record: Record, ranks: Collection[int], force: bool, late: str | None, home: str | None
-    ) -> Transition:
-        step, seen = self._step, self._seen
+    def _as_set(self, record: Record, late: str | None, home: str | None) -> Transition:
+        """It is under way, and as it was set, or gone."""
+        seen = self._seen
         if seen.value is None:
             return self._to(SKIPPED, seen.gone)
-        if not same(step, seen.value, step.value):
-            return self._astray(record, seen.value, ranks, force, late)
         if seen.arrived:
             return self._to(APPLIED)
         if not self.late:

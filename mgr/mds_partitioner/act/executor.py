@@ -16,7 +16,7 @@ from ..clock import Now
 from ..errors import CephError, JournalError, PartitionerError, Unavailable, unexpected
 from ..model import FsState
 from ..options import Settings
-from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, RANK_MASK, Step
+from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, RANK_MASK, Plan, Step
 from ..verify.guards import Hold, late_clients
 from ..workers import Workers
 from .changes import (
@@ -42,6 +42,7 @@ from .run import (
     INTENT,
     KEPT,
     ROLLING_BACK,
+    SCHEDULER_STOPPED,
     SKIPPED,
     TOO_OLD,
     UNDOING,
@@ -52,6 +53,7 @@ from .run import (
     held_by_operator,
     kept_back,
     left_to_scheduler,
+    of_scheduler,
     on_way_home,
     outdated,
     removed,
@@ -63,8 +65,8 @@ ABREAST = 16  # steps of a plan of the scheduler at once: a full MDS takes up to
 SELDOM = 5.0  # s between two questions to all MDSs
 AGAIN = 60.0  # s after which what has not come, and was read so that it does, is read once more
 Guard = Callable[[FsState], Optional[Hold]]
-Unwanted = Callable[[int], Optional[str]]
-"""Why what the scheduler of a file system decided is not begun; "": it is. None: that was not read yet."""
+Unwanted = Callable[[Plan], Optional[str]]
+"""Why what the scheduler decided with a plan is not begun; "": it is. None: that was not read yet."""
 
 
 class Doubtful(CephError):
@@ -146,9 +148,11 @@ class Executor:
 
     def _wait(self, run: Run, began: Head, why: str, *, over: bool = False) -> None:
         """``over``: of an operator's pause nothing is left."""
-        self._log.warning("plan %s waits: %s", run.plan.name, why)
+        waits = paused(began, why, over=over)
+        if waits != began:
+            self._log.warning("plan %s waits: %s", run.plan.name, why)
         try:
-            self._change(run, began, paused(began, why, over=over))
+            self._change(run, began, waits)
         except JournalError as e:
             # The pause cannot be written, but neither can a step: nothing changes until the mon answers.
             self._log.error("plan %s: %s", run.plan.name, e)
@@ -161,7 +165,8 @@ class Executor:
         """What the scheduler decided before it was stopped, or too long ago, is not begun any more, and the
         plan can end."""
         self._leave(run, began, self._refused(run) or "", now)
-        if left_to_scheduler(run) and outdated(run, now.steady, settings.arrival_timeout):
+        left = {step.phase for i, step in enumerate(run.plan.steps) if i not in run.records}
+        if left_to_scheduler(run) and outdated(run, now.steady, settings.arrival_timeout, left):
             self._leave(run, began, TOO_OLD, now)
 
     def _leave(self, run: Run, began: Head, why: str, now: Now) -> None:
@@ -174,7 +179,16 @@ class Executor:
 
     def _refused(self, run: Run) -> str | None:
         """Why no more of it may be begun; "": it may. None: that is not known yet."""
-        return self._unwanted(run.plan.fscid) if left_to_scheduler(run) else ""
+        return self._unwanted(run.plan) if left_to_scheduler(run) else ""
+
+    def _stale(self, run: Run, step: Step, settings: Settings, now: Now) -> str | None:
+        """Why a directory that was about to be changed, and was not, is let be: the scheduler decided that
+        before it was stopped, or too long ago. None: it goes on."""
+        if not (step.ino and of_scheduler(run)):
+            return None
+        if self._unwanted(run.plan) == SCHEDULER_STOPPED:
+            return SCHEDULER_STOPPED
+        return TOO_OLD if outdated(run, now.steady, settings.arrival_timeout, {step.phase}) else None
 
     def _release(self, run: Run, now: Now) -> None:
         """End an operator's pause whose time is over: before anything is begun, or left alone.
@@ -294,7 +308,8 @@ class Executor:
         late = None
         if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
-        what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home)
+        stale = self._stale(run, step, settings, now)
+        what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home, stale)
         free = run.plan.force or what.write != step.value or self._distributes(run, i)
         if isinstance(change, DirectoryChange) and not free:
             change = replace(change, unless_held=True)  # he may be quicker still

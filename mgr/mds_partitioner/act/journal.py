@@ -178,7 +178,7 @@ class Journal:
         """
         with run.memory.writing:
             if only_from in (None, run.head.state):
-                first = self._first_of(run.plan.fscid)
+                first, untold = self._first_of(run.plan.fscid), run.memory.untold
                 self._come_first(first)
                 try:
                     self._put_head(run, replace(run.head, **changes))
@@ -186,17 +186,17 @@ class Journal:
                     # The mon may have it all the same, and the next manager would read it.
                     first.writes.append(lambda: self._store_head(run, run.head))
                     raise
-                run.memory.untold = {}
+                run.memory.is_told(untold)
             return run.head
 
-    def interrupt(self, run: Run, **changes: Any) -> None:
-        """Change the head, durably; it says what was interrupted. Of what has ended meanwhile nothing was.
+    def interrupt(self, run: Run) -> None:
+        """Change the head as it was ordered (``untold``), durably; it says what was interrupted. Of what has
+        ended meanwhile nothing was, and an order that came later holds.
 
         :raises JournalError: ``tell`` tries it again
         """
         with run.memory.writing:
-            run.memory.untold = changes
-            self._tell(run, changes)
+            self._tell(run, run.memory.untold)
 
     def tell(self, run: Run) -> None:
         """What interrupted a plan, and the mon has not taken yet. :raises JournalError: nor does it now"""
@@ -210,7 +210,7 @@ class Journal:
         """What writes the head has its turn. ``changes``: not as the plan has them: a pause may just end"""
         if changes and run.head.state in ACTIVE:
             self._put_head(run, replace(run.head, resume_to=interrupted(run.head), **changes))
-        run.memory.untold = {}
+        run.memory.is_told(changes)
 
     def claim(self, run: Run) -> None:
         """Write the head as it was read: what a replaced manager writes of it from now on is not read."""

@@ -103,6 +103,11 @@ class Memory:
     ended: tuple[Head | None, int, Sequence[Made], Collection[About]] = (None, 0, (), ())
     writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
+    def is_told(self, untold: Mapping[str, Any]) -> None:
+        """The mon has that, or what was ordered after it. An order that came while it was written has not."""
+        if self.untold is untold:
+            self.untold = {}
+
 
 @dataclass(eq=False)
 class Run:
@@ -161,19 +166,22 @@ def by_hand(run: Run) -> bool:
     return run.head.started != run.plan.created
 
 
+def of_scheduler(run: Run) -> bool:
+    """Is it on its way, as the scheduler alone has decided?"""
+    return run.plan.scheduled and run.heading() != ROLLING_BACK and not by_hand(run)
+
+
 def left_to_scheduler(run: Run) -> bool:
     """Is something to begin of it that the scheduler alone has decided?"""
-    some = len(run.records) < len(run.plan.steps) and run.heading() != ROLLING_BACK
-    return some and run.plan.scheduled and not by_hand(run)
+    return len(run.records) < len(run.plan.steps) and of_scheduler(run)
 
 
-def outdated(run: Run, now: float, patience: float) -> bool:
-    """Has the scheduler decided it too long ago for more of it to be begun? A later phase waits for the moves
-    of those before.
+def outdated(run: Run, now: float, patience: float, phases: Collection[int]) -> bool:
+    """Has the scheduler decided it too long ago for steps of some phases to be begun? A later phase waits for
+    the moves of those before.
 
     :param now: steady clock, s; patience: how long moves are waited for, s
     """
-    phases = {step.phase for i, step in enumerate(run.plan.steps) if i not in run.records}
     waits = phases and min(phases) > min(step.phase for step in run.plan.steps)
     return now - run.memory.decided > EXPIRES + (patience if waits else 0.0)
 

@@ -45,8 +45,9 @@ MEANINGS = {
     "share, by what that rank can serve, is even. It clears with the first even epoch, or after "
     "imbalance_epochs epochs in which ranks were away; one that cannot be judged does not clear it.",
     SCHEDULER_STUCK: "a file system is uneven for imbalance_epochs epochs, and there is nothing that the "
-    "scheduler could move; the detail says why, and what it leaves alone. It clears when the load is even, "
-    "or something can be moved.",
+    "scheduler could move; the detail says why, and what it leaves alone. Or each of its looks has failed "
+    "for so long, and what it undoes does not go on. It clears when the load is even, something can be "
+    "moved, or a look does not fail.",
     SCHEDULER_ADVISES: "for imbalance_epochs epochs the scheduler has advised moves that it would make if "
     "its mode were act, and in these the file system was uneven. It clears when it acts, waits, is paused or "
     "off, or none of so many epochs was uneven.",
@@ -222,15 +223,22 @@ def _why(verdict: Verdict) -> str:
 
 
 def scheduler_stuck(snapshot: Snapshot, lasts: float) -> list[Check]:
-    """File systems that stay uneven, as there is nothing that the scheduler could move. ``lasts``: for so
-    long, s: a load that passes is no reason to call an operator"""
-    stuck = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler and s.scheduler.stuck >= lasts]
-    detail = tuple(
-        f"'{fs}': uneven for {of.stuck:.0f} s: {of.why}"
-        + "".join(f"; left alone: {told}" for told in of.held[:MOST_HELD])
-        + f": see 'ceph mds_partitioner scheduler status {fs}'"
-        for fs, of in stuck
-    )
+    """File systems that stay uneven, as there is nothing that the scheduler could move, or as its looks fail.
+    ``lasts``: for so long, s: a load that passes is no reason to call an operator"""
+    schedulers = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler]
+    told = [
+        *(
+            (fs, f"uneven for {of.stuck:.0f} s: {'; left alone: '.join([of.why, *of.held[:MOST_HELD]])}")
+            for fs, of in schedulers
+            if of.stuck >= lasts
+        ),
+        *(
+            (fs, f"each look has failed for {of.failing:.0f} s: {of.problem}")
+            for fs, of in schedulers
+            if of.failing >= lasts
+        ),
+    ]
+    detail = tuple(f"'{fs}': {why}: see 'ceph mds_partitioner scheduler status {fs}'" for fs, why in told)
     summary = f"the scheduler cannot make {len(detail)} file system(s) even"
     return [Check(SCHEDULER_STUCK, summary, detail)] if detail else []
 

@@ -96,6 +96,7 @@ class SchedulerState:
     advised: int  # moves that it would make
     advised_for: float  # s on end, in which it neither waited nor failed
     stuck: float  # s since when it is uneven and there is nothing that it could do; 0: it is not so
+    failing: float  # s since when each of its looks fails, as ``problem`` says; 0: they do not, or it is off
     held: tuple[str, ...]  # what it must leave alone, most first: "12: pinned-by-operator"
     last: tuple[tuple[float, str], ...] = ()  # decisions, the newest first, and when: Unix, s
     hot: tuple[HotState, ...] | None = ()  # the hottest first; None: it does not look

@@ -158,7 +158,7 @@ def _head(seen: Status) -> str:
     started = "last started" if kept.mode == OFF else "started"
     lines = [f"{mode_line(seen.fs, kept)} ({started} {clock.told(kept.since)})"]
     if kept.mode == OFF:
-        return lines[0]
+        return "\n".join([*lines, *_trouble(seen)])
     if kept.mode == UNDOING:
         lines.append(f"'ceph mds_partitioner partition ls {seen.fs.name}' shows the plans that are left")
         return "\n".join([*lines, *_trouble(seen)])

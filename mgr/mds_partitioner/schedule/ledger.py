@@ -215,15 +215,16 @@ class Ledger:
             with self._lock:
                 orders = watch.orders if orders is None else orders
                 kept = replace(watch.kept, **(changes if watch.orders == orders else {}))
+                unsaved, watch.unsaved = watch.unsaved, False  # what comes meanwhile is in the next one
             try:
                 self._write(fscid, kept)
-            except JournalError:  # the mon may have it all the same, and it must not hold
-                watch.unsaved = watch.unsaved or bool(changes)
+            except Exception:  # the mon may have it all the same, and it must not hold
+                watch.unsaved = watch.unsaved or unsaved or bool(changes)
                 raise
             with self._lock:
                 watch.counted = kept.done
                 overruled = watch.orders != orders
-                watch.unsaved = overruled
+                watch.unsaved = watch.unsaved or overruled
                 watch.kept = watch.kept if overruled else replace(watch.kept, **changes)
             if overruled:
                 self._write(fscid, watch.kept)  # and again by the next look, if the mon does not take it now

@@ -232,7 +232,8 @@ class Orders:
         """
         run = self._plans.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)))
         with self._ledger.unchanged():
-            stopped = watch.kept.mode != ACT or watch.kept.paused
+            before = run.plan.created < watch.kept.since  # it was stopped, and started anew
+            stopped = watch.kept.mode != ACT or watch.kept.paused or before
             late = self._now().steady > until
             if not (stopped or late):
                 self._plans.admit(run)

@@ -86,14 +86,17 @@ class Rounds:
         now = self._now()
         if self._unwatched and self._ledger.read:
             self._restore_unwatched()
-        watched = [
-            (i, watch)
-            for i, watch in self._ledger.all()
-            if watch.kept.mode != OFF or watch.unsaved or self._tick_interval.short(i)
-        ]
+        watched = [(i, watch) for i, watch in self._ledger.all() if self._has_to_do(i, watch)]
         each({i: partial(self._take_turn, i, watch, now) for i, watch in watched if now.steady >= watch.due})
         due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
         return max(0.1, min(due) - self._now().steady) if due else IDLE
+
+    def _has_to_do(self, fscid: int, watch: Watch) -> bool:
+        """Of one that is off, and has nothing left to do, nothing fails."""
+        busy = watch.kept.mode != OFF or watch.unsaved or self._tick_interval.short(fscid)
+        if not busy:
+            watch.has_looked("", self._now().steady)
+        return busy
 
     def _restore_unwatched(self) -> None:
         """Until nothing is left; what fails is tried again."""
@@ -107,12 +110,11 @@ class Rounds:
     def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
         began, due = self._spent(), now.steady + self._interval()
         watch.due = due
-        watch.problem = self._apart(fscid, watch, self._step) or watch.problem
+        watch.has_looked(self._apart(fscid, watch, self._step) or watch.problem, now.steady)
         watch.spent += self._spent() - began
         again = watch.measured + self._pace(watch)
         if watch.problem:
             self._failed()
-            watch.look_fails()
         if watch.glances and watch.waits_since is None and not watch.problem:
             watch.due = min(watch.due, now.steady + GLANCE, again)
         elif watch.due == due:  # nobody wants it sooner

@@ -92,6 +92,7 @@ class Watch:
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar counted: what was done in all, as the mon has it: a manager that takes over tells no less
     :ivar problem: why the last look failed; unread: why directories could not be read last
+    :ivar failing_since: when the first look failed of those that did since one did not, steady clock, s
     :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or
         not; steady clock, s
     :ivar patience: how long those may take to answer that were too slow, s; by what they are asked, and name
@@ -139,6 +140,7 @@ class Watch:
     counted: Totals = field(default_factory=Totals)
     problem: str = ""
     unread: str = ""
+    failing_since: float | None = None
 
     def forget(self) -> None:
         """It has not looked for a while: what it saw last is not so any more."""
@@ -153,6 +155,16 @@ class Watch:
     def look_fails(self) -> None:
         """Since when nothing was done about a load is told by looks, not by the clock."""
         self.idle_since = self.advised_since = None
+
+    def has_looked(self, problem: str, now: float) -> None:
+        """``problem``: why that failed; "": it did not. now: steady clock, s"""
+        self.problem = problem
+        if not problem:
+            self.failing_since = None
+            return
+        self.look_fails()
+        if self.failing_since is None:
+            self.failing_since = now
 
     def advises(self, now: float, *, waits: bool) -> None:
         """After a look. now: steady clock, s"""

@@ -65,7 +65,7 @@ class MdsWhereabouts:
         :raises CephError: its backtrace cannot be read
         """
         names: list[str] = []
-        at = ino
+        at, seen = ino, {ino}
         while at != ROOT:
             cached = self._cached(fs, at)
             if cached is not None:
@@ -76,6 +76,9 @@ class MdsWhereabouts:
                 return None
             names.append("/" + os.fsdecode(parent.name))
             at = parent.ino
+            if at in seen:  # as after a repair
+                raise CephError(f"the backtraces of {ino:#x} and of what it is in name each other")
+            seen.add(at)
         path = "".join(reversed(names))
         # An MDS calls what was deleted "~mds0/stray1/..." as long as it has it.
         if not path.startswith("/") or path.startswith(f"{VOLUMES}/{DELETING}/"):

@@ -97,14 +97,13 @@ def test_a_block_is_told_by_one_speed_of_the_machine_too() -> None:
 
 
 @pytest.mark.usefixtures("linear")
-def test_a_loss_is_told_as_corrected_only_where_it_is_none_as_measured() -> None:
-    both = block(cell(80.0, reference=beside(1000)), builtin=cell(100.0, reference=beside(1000)))
-    assert losses.losses(both, blocks.over_better, 1.0) == {"op/s": pytest.approx(0.8)}
+def test_a_loss_by_any_measure_is_one() -> None:
     hidden = block(cell(110.0, reference=beside(1250)), builtin=cell(100.0, reference=beside(1000)))
-    assert losses.losses(hidden, blocks.over_better, 1.0) == {"op/s, corrected": pytest.approx(0.88)}
-    excused = block(cell(90.0, reference=beside(800)), builtin=cell(100.0, reference=beside(1000)))
-    assert losses.losses(excused, blocks.over_better, 1.0) == {"op/s": pytest.approx(0.9)}
-    assert losses.losses(block(cell(110.0), builtin=cell(100.0)), blocks.over_better, 1.0) == {}
+    found = blocks.by_measure(hidden, blocks.over_better)
+    assert found == {"op/s": pytest.approx(1.1), "op/s, corrected": pytest.approx(0.88)}
+    assert losses.worst(found) == (pytest.approx(0.88), "op/s, corrected")
+    full = block(cell(110.0), builtin=cell(100.0, busy=1.9))
+    assert blocks.by_measure(full, blocks.over_better) == {}
 
 
 def test_all_blocks_are_told_at_one_speed() -> None:
@@ -181,11 +180,12 @@ def _text(name: str) -> str:
 
 def test_losses_of_the_scheduler_are_told_of_every_block() -> None:
     rows = {row[2:].split(" (")[0]: row for row in _text("scheduler-losses").splitlines()}
-    assert "0.92 (62ff5ec)" in rows["flash"] and "0.86 (e2dd7d6)" in rows["churn"]
-    assert "0.81 (96e7878, by op/s / C)" in rows["dbench"]
-    assert "cnn (2), two or three minutes | 0.69 (four)" in _text("scheduler-losses"), "of older code, too"
+    assert "1 of 1, least 0.92 (62ff5ec)" in rows["flash"] and "2 of 5, least 0.86 (e2dd7d6)" in rows["churn"]
+    assert "least 0.81 (96e7878, by op/s / C)" in rows["dbench"]
+    assert "cnn (2), two or three minutes | 1 of 1, least 0.69 (four)" in _text("scheduler-losses")
     low, _ = map(float, _text("scheduler-over-better").split(" to "))
     assert low == 0.81, "the range begins at the greatest loss"
+    assert "| 0.81 to " in next(row for row in _text("scheduler-verdict").splitlines() if "dbench" in row)
 
 
 def test_a_machine_that_was_full_for_a_part_of_a_run_is_told() -> None:

@@ -394,10 +394,15 @@ class Manager:
             lambda fs: None if cluster.why is None else Hold(cluster.why, cluster.busy),
             lambda fscid: owned_distributed(steps_in_force(self.runs, fscid)),
             lambda: self.runs,
-            lambda fscid: "",
+            lambda _: "",
             LOG,
             self.halts,
         )
+
+    def interrupt(self, run: Run, **changes: Any) -> None:
+        """An operator's order to stop or hold, journaled."""
+        run.memory.untold = changes
+        self.journal.interrupt(run)
 
     def tick(self, run: Run) -> None:
         """One tick of the mover, then of the MDSs."""

@@ -20,6 +20,7 @@ from mds_partitioner.model import ROOT, FsState
 from mds_partitioner.partitioner import Partitioner
 from mds_partitioner.plan.circumstances import DISTRIBUTES, FACTOR
 from mds_partitioner.plan.ephemeral import fragment_ranks
+from mds_partitioner.plan.plan import Plan
 from mds_partitioner.policy.switch import balances
 from mds_partitioner.ranks import Ranks
 from mds_partitioner.schedule.ledger import Ledger
@@ -334,8 +335,8 @@ class Manager:
         plans.load()
         ledger.begin()
 
-    def _unwanted(self, fscid: int) -> str | None:
-        return self.unwanted(fscid)
+    def _unwanted(self, plan: Plan) -> str | None:
+        return self.unwanted(plan)
 
     def _failed(self, what: str) -> None:
         self.failures[what] += 1

@@ -46,7 +46,7 @@ from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, InDoubt, Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
-from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Step
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Plan, Step
 
 MOVES = {100: 1, 101: 2, 102: 3}
 
@@ -771,7 +771,7 @@ def held(cluster: FakeCluster, manager: Manager, run: Run, by: str) -> None:
         cluster.why = "rank 2 has failed"
         manager.tick(run)
     else:
-        manager.journal.interrupt(run, state=PAUSED if by == "pause" else STOPPED, by_operator=True)
+        manager.interrupt(run, state=PAUSED if by == "pause" else STOPPED, by_operator=True)
 
 
 def goes_on(cluster: FakeCluster, fail_overs: int) -> Run:
@@ -888,7 +888,7 @@ def test_what_was_set_when_a_pause_was_written_already_is_known_after_a_fail_ove
         if event.startswith("pin"):
             cluster.watch = lambda _: None
             run.memory.halted = True
-            manager.journal.interrupt(run, state=PAUSED, by_operator=True)
+            manager.interrupt(run, state=PAUSED, by_operator=True)
             cluster.store.fail = refused
 
     cluster.watch = pause
@@ -910,10 +910,10 @@ def test_what_is_confirmed_is_written_once() -> None:
     for _ in range(3):
         manager.tick(run)
     assert cluster.events.count("put made") == 1
-    manager.journal.interrupt(run, state=PAUSED, by_operator=True)
+    manager.interrupt(run, state=PAUSED, by_operator=True)
     manager.journal.head(run, state=RUNNING, by_operator=False)
     manager.tick(run)
-    manager.journal.interrupt(run, state=STOPPED, by_operator=True)
+    manager.interrupt(run, state=STOPPED, by_operator=True)
     assert cluster.events.count("put made") == 1
     (run,) = Manager(cluster).runs
     assert run.memory.made == {0, 1}
@@ -1258,7 +1258,7 @@ def test_a_plan_does_not_end_where_the_fsmap_alone_lacks_its_file_system(
     manager = Manager(cluster)
     run = started(cluster, manager, MOVES, None)
     there = cluster.state
-    monkeypatch.setattr(cluster, "fs_by_id", lambda fscid: None)
+    monkeypatch.setattr(cluster, "fs_by_id", lambda _: None)
     monkeypatch.setattr(cluster, "fs_of_mon", lambda fscid: there)
     until(manager, run, DONE)
     assert {ino: cluster.directories[ino].pin for ino in MOVES} == MOVES
@@ -1281,7 +1281,7 @@ def test_what_is_not_under_way_waits_for_no_file_system_and_does_not_go_on_when_
         raise Unavailable("the mon did not answer 'fs dump' within 20 s")
 
     with monkeypatch.context() as away:
-        away.setattr(cluster, "fs_by_id", lambda fscid: None)
+        away.setattr(cluster, "fs_by_id", lambda _: None)
         away.setattr(cluster, "fs_of_mon", silent)
         manager.tick(run)
         manager.executor.wait(run, "what nobody expected")
@@ -1520,7 +1520,7 @@ def test_an_order_that_comes_while_a_tick_begins_is_not_forgotten() -> None:
     run = started(cluster, manager, MOVES)
     untold = {"state": "stopped"}
 
-    def stops(fscid: int) -> str:
+    def stops(_: Plan) -> str:
         run.memory.halted, run.memory.untold = True, untold
         return ""
 

@@ -386,7 +386,7 @@ def test_a_stop_is_durable_however_much_is_under_way() -> None:
         manager.journal.record(run, i, Record(INTENT, "-1", 1.0))
     confirmed = set(range(len(run.plan.steps))) - {7}
     run.memory.made.update(confirmed)
-    manager.journal.interrupt(run, state=STOPPED)
+    manager.interrupt(run, state=STOPPED)
     (read,) = Manager(cluster).runs
     assert (read.head.state, read.memory.made, read.memory.told) == (STOPPED, confirmed, confirmed)
     run.memory.made.add(7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -346,6 +347,33 @@ def test_a_record_that_cannot_be_read_is_told_in_health_until_the_scheduler_is_s
     assert check.detail[0].endswith("to begin anew, run 'ceph mds_partitioner scheduler start cephfs'")
     manager.scheduling.start(manager.fs, ADVISE)
     assert ledger.unreadable == {}
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_is_to_be_saved_while_a_record_is_written_is_saved_by_the_next(refused: bool) -> None:
+    """Of a scheduler that is off nothing else saves it."""
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.run(2)
+    watch = manager.scheduling.watch(manager.fs)
+    assert not watch.unsaved
+
+    def meanwhile(event: str) -> None:
+        cluster.watch = lambda _: None
+        with manager.ledger.unchanged():
+            watch.kept, watch.unsaved = replace(watch.kept, split=(7,)), True
+        if refused:
+            raise JournalError("the mon refused it")
+
+    cluster.watch = meanwhile
+    with suppress(JournalError):
+        manager.scheduling.stop(manager.fs, rollback=False)
+    assert watch.unsaved
+    manager.run(6)
+    assert not watch.unsaved
+    after = Manager(cluster).scheduling.get(manager.fs)
+    assert (after.mode, after.split) == (OFF, (7,))
 
 
 def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(

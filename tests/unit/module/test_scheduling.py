@@ -1705,6 +1705,22 @@ def test_a_file_system_that_was_removed_needs_no_scheduler(cluster: Cluster, act
         acting.scheduling.get(cluster.state)
 
 
+def test_of_a_removed_file_system_no_plan_of_the_scheduler_is_kept(cluster: Cluster, acting: Manager) -> None:
+    """Nobody gave these their names, or would forget them. One of an operator's is his to forget."""
+    acting.run(AT_LAST)
+    acting.scheduling.stop(acting.fs, rollback=False)
+    partitioner, old = acting.partitioner, acting.fs
+    partitioner.plans.save(replace(plan(cluster, {100: 1}, name="mine"), created=cluster.wall))
+    partitioner.start(old, "mine")
+    acting.run(10)
+    assert [run.plan.name for run in partitioner.plans.of(old)][-1] == "mine"
+    assert len(partitioner.plans.of(old)) > 1
+    cluster.state = replace(cluster.state, fscid=2)
+    acting.run(10)
+    assert [(run.plan.name, run.head.state) for run in partitioner.plans.known()] == [("mine", ROLLED_BACK)]
+    assert [run.plan.name for run in Manager(cluster).partitioner.plans.known()] == ["mine"]
+
+
 def test_pins_of_what_was_renamed_away_are_counted(cluster: Cluster, acting: Manager) -> None:
     acting.run(AT_LAST)
     pinned = [d for d in cluster.directories.values() if d.pin >= 0]

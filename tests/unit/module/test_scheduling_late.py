@@ -14,14 +14,17 @@ from scheduled import Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, loads, pins
 
 from mds_partitioner.act.run import (
+    APPLIED,
     DONE,
     EXPIRES,
     HOURS_OVER,
+    INTENT,
     PAUSED,
     RUNNING,
     SCHEDULER_STOPPED,
     SKIPPED,
     TOO_OLD,
+    UNDONE,
     Record,
     Run,
 )
@@ -308,7 +311,7 @@ def test_the_next_manager_goes_on_with_what_was_begun_lately(
 ) -> None:
     manager = acting(cluster)
     run = decided(manager)
-    manager.partitioner._executor._unwanted = lambda fscid: "" if not run.records else None
+    manager.partitioner._executor._unwanted = lambda _: "" if not run.records else None
     manager.partitioner._executor._abreast = 1
     manager.partitioner.tick()
     assert 0 < len(run.records) < len(run.plan.steps)
@@ -318,6 +321,70 @@ def test_the_next_manager_goes_on_with_what_was_begun_lately(
     after.partitioner.tick()
     assert ((SKIPPED, TOO_OLD) in told(again)) == expires
     assert len(again.records) == len(again.plan.steps)
+
+
+def refused(cluster: Cluster, run: Run) -> None:
+    cluster.refused = {step.target for step in run.plan.steps}
+
+
+def test_what_mdss_refuse_is_not_set_after_a_stop(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run, before = decided(manager), pins(cluster)
+    refused(cluster, run)
+    manager.run(3)
+    assert {record.state for record in run.records.values()} == {INTENT}
+    manager.scheduling.stop(manager.fs, rollback=False)
+    cluster.refused = set()
+    manager.run(10)
+    assert (told(run), run.head.state) == ({(UNDONE, SCHEDULER_STOPPED)}, DONE)
+    assert pins(cluster) == before
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_what_mdss_refuse_is_not_set_when_it_was_decided_too_long_ago(
+    cluster: Cluster, fails_over: bool
+) -> None:
+    manager = acting(cluster)
+    run, before = decided(manager), pins(cluster)
+    refused(cluster, run)
+    manager.run(3)
+    cluster.load = dict.fromkeys(cluster.load, 0.0)
+    if fails_over:
+        cluster.wall, cluster.steady = cluster.wall + 7200.0, cluster.steady + 7200.0
+        manager = Manager(cluster)
+    else:
+        manager.run(LONG)
+    cluster.refused = set()
+    manager.run(5)
+    (run,) = (each for each in manager.partitioner.plans.of(manager.fs) if each.id == run.id)
+    assert (told(run), run.head.state) == ({(UNDONE, TOO_OLD)}, DONE)
+    assert pins(cluster) == before
+
+
+def test_what_was_set_before_a_stop_arrives(cluster: Cluster) -> None:
+    cluster.lag = 30
+    manager = acting(cluster)
+    run = decided(manager)
+    manager.run(3)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(60)
+    assert {record.state for record in run.records.values()} == {APPLIED}
+
+
+def test_a_later_phase_that_mdss_refuse_for_a_while_is_set(cluster: Cluster) -> None:
+    """It was begun when the moves before it had arrived: that it was decided long ago is no matter."""
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = LONG, acting(cluster)
+    moves = plan(cluster, {100: 1})
+    last = replace(moves.steps[0], phase=1, ino=101, target=cluster.directories[101].path)
+    both = replace(moves, steps=(*moves.steps, last), scheduled=True, created=cluster.wall)
+    cluster.refused = {last.target}
+    manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, both))
+    manager.run(LONG + 10)
+    assert run.records[1].state == INTENT
+    cluster.refused = set()
+    manager.run(3)
+    assert cluster.directories[101].pin == int(last.value)
 
 
 def test_an_option_that_acting_needs_is_set_however_late(cluster: Cluster) -> None:
@@ -387,7 +454,7 @@ def test_a_timed_pause_ends_where_nothing_is_wanted_any_more(cluster: Cluster, w
     run = decided(manager)
     manager.scheduling.pause(manager.fs, 20)
     manager.partitioner.pause(manager.fs, 20)
-    manager.unwanted = lambda fscid: why
+    manager.unwanted = lambda _: why
     manager.run(25)
     assert (run.head.state, run.memory.halted, told(run)) == (DONE, False, {(SKIPPED, why)})
 

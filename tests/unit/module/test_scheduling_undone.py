@@ -27,7 +27,7 @@ from mds_partitioner.act.run import (
     Head,
     Run,
 )
-from mds_partitioner.errors import Busy, NotFound
+from mds_partitioner.errors import Busy, JournalError, NotFound, Unavailable
 from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -38,6 +38,7 @@ from mds_partitioner.schedule.core.view import Move, Scatter
 from mds_partitioner.schedule.plans import owned, undone
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains, put_back
 from mds_partitioner.schedule.tick_interval import TICK
+from mds_partitioner.schedule.watch import Looker
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
 
@@ -455,6 +456,46 @@ def test_while_it_undoes_the_status_tells_no_decision_of_before() -> None:
     assert (shown.why, shown.problem, shown.hot) == ("undoes what it did", watch.problem, None)
 
 
+def status_of(manager: Manager) -> str:
+    fs = manager.fs
+    return status_text(Status(fs, manager.scheduling.get(fs), manager.scheduling.watch(fs), None), 5)
+
+
+def test_one_that_is_off_tells_what_fails_as_long_as_it_does() -> None:
+    """A stop that the mon has not taken holds in this manager only."""
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(3)
+    cluster.store.fail = True
+    with pytest.raises(JournalError):
+        manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(8)
+    assert "is off" in status_of(manager) and "problem: the mon refused" in status_of(manager)
+    cluster.store.fail = False
+    manager.run(8)
+    assert "is off" in status_of(manager) and "problem" not in status_of(manager)
+
+
+def test_what_failed_before_it_was_stopped_is_not_told_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise Unavailable("the engine failed")
+
+    cluster = Cluster([0.0] * 8)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.run(20)
+    for look in ("look", "glance"):
+        monkeypatch.setattr(Looker, look, fails)
+    manager.run(60)
+    watch = manager.scheduling.watch(manager.fs)
+    state = scheduler_state(watch.kept, watch, cluster.now(), "")
+    assert state.problem == "the engine failed" and 50.0 <= state.failing <= 60.0
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(1)
+    assert (watch.problem, watch.failing_since) == ("", None)
+
+
 def test_a_move_that_arrived_in_a_pause_is_there() -> None:
     cluster = Cluster()
     manager = Manager(cluster)
@@ -562,7 +603,7 @@ def test_what_the_scheduler_decided_is_not_begun_before_it_is_known_whether_it_a
     manager.scheduling.start(manager.fs, ACT)
     run = waiting(manager, 100)
     cluster.checks, unwanted = {}, manager.unwanted
-    manager.unwanted = lambda fscid: None
+    manager.unwanted = lambda _: None
     manager.run(10)
     assert (run.head.state, run.records) == (RUNNING, {})
     manager.unwanted = unwanted
@@ -604,6 +645,76 @@ def test_a_stop_while_steps_are_made_begins_none_of_the_others() -> None:
     manager.run(20)
     states = Counter(record.state for record in run.records.values())
     assert run.head.state == DONE and states.keys() == {APPLIED, SKIPPED} and states[APPLIED] <= ABREAST
+
+
+def test_what_was_decided_before_a_stop_is_not_begun_by_a_start_within_the_tick() -> None:
+    """What is set after the start would not be undone with it."""
+    cluster = Cluster([0.0] * 4 * ABREAST)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    moves = dict.fromkeys(range(100, 100 + 4 * ABREAST), 1)
+    made = replace(plan(cluster, moves), scheduled=True, created=cluster.wall)
+    run = manager.partitioner.plans.propose(manager.fs, made)
+    manager.partitioner.plans.admit(run)
+
+    def stop_and_start(event: str) -> None:
+        if event.startswith("pin"):
+            cluster.watch = lambda _: None
+            manager.scheduling.stop(manager.fs, rollback=False)
+            manager.scheduling.start(manager.fs, ACT)
+
+    cluster.watch = stop_and_start
+    manager.run(20)
+    states = Counter(record.state for record in run.records.values())
+    assert run.head.state == DONE and states.keys() == {APPLIED, SKIPPED} and states[APPLIED] <= ABREAST
+    assert {r.why for r in run.records.values() if r.state == SKIPPED} == {"the scheduler was stopped"}
+
+
+def test_a_plan_is_not_admitted_after_a_stop_and_a_start_while_it_is_kept() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    names: list[str] = []
+
+    def stop_and_start(event: str) -> None:
+        if event == "put seal":
+            cluster.watch = lambda _: None
+            cluster.wall += 5.0
+            manager.scheduling.stop(manager.fs, rollback=False)
+            manager.scheduling.start(manager.fs, ACT)
+            names.extend(run.plan.name for run in manager.partitioner.plans.of(manager.fs))
+
+    cluster.watch = stop_and_start
+    manager.run(60)
+    since = manager.scheduling.get(manager.fs).since
+    assert all(run.plan.created >= since for run in manager.partitioner.plans.of(manager.fs))
+    assert pins(cluster) != pins(Cluster()), "it acts on what it decides after the start"
+
+
+def test_beside_what_is_held_of_its_own_it_does_not_act() -> None:
+    """Nobody would be told that nothing of it goes on."""
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 1000, Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    run = waiting(manager, 100)
+    cluster.checks = {}
+    manager.run(3)
+    manager.scheduling.pause(manager.fs, None)
+    manager.partitioner.pause(manager.fs, None)
+    manager.scheduling.start(manager.fs, ACT)  # it does: the pause goes on
+    assert manager.scheduling.get(manager.fs).paused
+    manager.scheduling.stop(manager.fs, rollback=False)
+    with pytest.raises(
+        Busy, match=f"'{run.plan.name}' of the scheduler is paused: '.* partition resume ceph"
+    ):
+        manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.get(manager.fs).mode == OFF
+    manager.scheduling.start(manager.fs, ADVISE)
+    with pytest.raises(Busy, match="is paused"):
+        manager.scheduling.start(manager.fs, ACT)
+    manager.partitioner.resume(manager.fs)
+    manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.get(manager.fs).mode == ACT
 
 
 def test_what_was_undone_is_no_misjudgement() -> None:

@@ -155,7 +155,7 @@ def test_what_nobody_expected_of_one_plan_stops_no_other(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager = Manager(cluster)
-    manager.unwanted = lambda fscid: ""
+    manager.unwanted = lambda _: ""
     for name, ino in (("strange", 100), ("fine", 101)):
         run = manager.partitioner.plans.propose(manager.fs, replace(plan(cluster, {ino: 1}), scheduled=True))
         run.plan = replace(run.plan, name=name)
@@ -295,6 +295,70 @@ def test_a_plan_that_goes_on_again_is_not_stopped_by_an_order_from_before(cluste
     mover.join(60.0)
     manager.run(60)
     assert run.head.state == DONE
+
+
+@pytest.mark.parametrize("held", ["stop", "pause"])
+def test_a_rollback_that_is_ordered_while_a_stop_is_written_goes_on(held: str) -> None:
+    """Of several plans the stop is written one after the other; the newest is rolled back meanwhile."""
+    cluster = Cluster([0.0] * 8)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    cluster.lag = 1000
+    runs = []
+    for ino in (100, 102):
+        made = replace(plan(cluster, {ino: 1}), scheduled=True, created=cluster.wall)
+        runs.append(manager.partitioner.plans.propose(manager.fs, made))
+        manager.partitioner.plans.admit(runs[-1])
+        manager.run(2)
+    older, newer = runs
+    manager.scheduling.halt(manager.fs)
+    at_the_head(cluster, lambda: manager.partitioner.rollback(manager.fs, newer.plan.name))
+    _ = manager.partitioner.stop(manager.fs) if held == "stop" else hold(manager)
+    state = STOPPED if held == "stop" else PAUSED
+    assert (older.head.state, newer.head.state) == (state, ROLLING_BACK)
+    assert not newer.memory.halted and older.memory.halted
+    cluster.lag = 1
+    manager.run(60)
+    assert newer.head.state == ROLLED_BACK and cluster.directories[102].pin == -1
+    assert (older.head.state, cluster.directories[100].pin) == (state, 1)
+
+
+def test_a_stop_that_comes_while_the_journal_is_told_of_a_start_is_kept(cluster: Cluster) -> None:
+    """What is written just then is the start; the stop is not taken for told."""
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    partitioner.stop(manager.fs)
+    stopping = threading.Thread(target=lambda: stop(manager), daemon=True)
+    run.head = replace(run.head, state=RUNNING)  # it is active for the stop that comes
+
+    def given() -> None:
+        stopping.start()
+        while not partitioner.plans.halts.given(1) > 1:
+            threading.Event().wait(0.001)
+
+    at_the_head(cluster, given)
+    with pytest.raises(Busy, match="it was stopped or paused meanwhile"):
+        partitioner.undo(run, partitioner.plans.halts.given(1))
+    stopping.join(60.0)
+    assert run.memory.halted and run.head.state == STOPPED
+    (read,) = Manager(cluster).partitioner.plans.of(manager.fs)
+    assert read.head.state == STOPPED
+
+
+def test_a_plan_whose_stop_is_not_written_yet_keeps_the_scheduler_from_acting(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    cluster.lag = 1000
+    made = replace(plan(cluster, MOVES), scheduled=True, created=cluster.wall)
+    manager.partitioner.plans.admit(manager.partitioner.plans.propose(manager.fs, made))
+    manager.run(2)
+    manager.scheduling.halt(manager.fs)
+    cluster.store.refuse(0, 3)
+    stop(manager)
+    with pytest.raises(Busy, match="of the scheduler was stopped"):
+        manager.scheduling.start(manager.fs, ACT)
 
 
 def hold(manager: Manager) -> None:
@@ -585,8 +649,8 @@ def test_a_plan_of_the_scheduler_that_an_operator_has_started_outlives_its_manag
 def stopped_plan(cluster: Cluster, manager: Manager) -> Run:
     """Of the scheduler: a directory was pinned, and has not arrived."""
     manager.scheduling.start(manager.fs, ACT)
-    run = manager.partitioner.plans.propose(manager.fs, replace(plan(cluster, {100: 2}), scheduled=True))
-    manager.partitioner.plans.admit(run)
+    made = replace(plan(cluster, {100: 2}), scheduled=True, created=cluster.wall)
+    manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, made))
     cluster.lag = 20
     manager.partitioner.tick()
     manager.scheduling.stop(manager.fs, rollback=False)

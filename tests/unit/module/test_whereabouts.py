@@ -83,6 +83,16 @@ def test_what_no_mds_has_in_cache_is_found_by_its_backtrace(ceph: Ceph) -> None:
     assert path_of(ceph) == "/new/caf\udcff"
 
 
+def test_backtraces_that_name_each_other_are_told(ceph: Ceph) -> None:
+    """As after a repair: it must not be looked for without end."""
+    ceph.objects = {
+        object_of(DIRECTORY): backtrace(DIRECTORY, (PARENT, b"d")),
+        object_of(PARENT): backtrace(PARENT, (DIRECTORY, b"p")),
+    }
+    with pytest.raises(CephError, match="backtraces of 0x10000000007 and of what it is in name each other"):
+        path_of(ceph)
+
+
 def test_a_parent_in_cache_is_believed_before_its_backtrace(ceph: Ceph) -> None:
     ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (PARENT, b"d"))
     ceph.objects[object_of(PARENT)] = backtrace(PARENT, (1, b"old"))

@@ -158,6 +158,14 @@ def test_a_scheduler_that_cannot_help_says_why_and_where_to_look() -> None:
     assert "scheduler status cephfs" in check.detail[0]
 
 
+def test_a_scheduler_whose_looks_fail_says_why() -> None:
+    why = "mds.a did not answer within 16 s"
+    assert scheduler_stuck(scheduled(failing=299.0, problem=why), LASTS) == []
+    (check,) = scheduler_stuck(scheduled(failing=301.0, problem=why), LASTS)
+    see = "see 'ceph mds_partitioner scheduler status cephfs'"
+    assert check.detail == (f"'cephfs': each look has failed for 301 s: {why}: {see}",)
+
+
 def advised_for(seconds: float, uneven_ago: float | None) -> list[Check]:
     of = replace(scheduler(), mode="advise", advised=3, advised_for=seconds)
     at = None if uneven_ago is None else NOW - uneven_ago
