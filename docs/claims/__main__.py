@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from docs.claims import markers
+from docs.claims import markers, picture
 from docs.claims.claim import Claim
 from docs.claims.results import Results
 from docs.claims.texts import CLAIMS
@@ -57,6 +57,8 @@ def _work(top: Path, check: bool, strict: bool) -> None:
         new = markers.filled(text, lambda name: str(claim(name)))
         if new != text:
             path.write_text(new)
+    if not check:
+        picture.draw(results, top / picture.PLACE)
     print(f"{len(CLAIMS)} claims agree with the data; rendered anew: {'; '.join(wrong) or 'none'}")
     headline = [place.name for place in markers.places(documents[top / HEADLINE])]
     _tell_age({name: claim(name) for name in headline}, strict)

@@ -164,6 +164,16 @@ def over_better(of: Block, measure: Measure) -> float | None:
     return min(known) if known and len(known) == len(ratios) else None
 
 
+Ratio = Callable[[Block, Measure], float | None]
+"""Of the scheduler's to somebody's, by a measure; None: a run does not count."""
+
+
+def by_measure(of: Block, ratio: Ratio) -> dict[str, float]:
+    """A ratio by each measure that a block is told by; none: a run does not count."""
+    found = {name: ratio(of, measure) for name, measure in measures(of).items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def mean(ratios: Iterable[float | None], of: int) -> str:
     """Geometric, of those that count; how many these are, if not all."""
     found = [ratio for ratio in ratios if ratio is not None]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Where the scheduler was behind, load by load."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from docs.claims import blocks
 from docs.claims.blocks import TO_AUTH, Block
@@ -14,13 +14,13 @@ from experiments.conditions import tables
 from experiments.conditions.tables import OURS
 
 _GOAL = paper.ORACLE_GOAL
-Ratio = Callable[[Block, blocks.Measure], float | None]
 Named = tuple[str, Block]
 """What a block is called, and it."""
 
 
 def claim(results: Results) -> Claim:
-    """A row each load that has a loss, a block's commit beside it; of shorter runs the folder."""
+    """A row each load that has a loss: in how many blocks, and the greatest. A block is called by its commit;
+    of shorter runs by the folder."""
     unlike = blocks.block(results, blocks.UNLIKE, (OURS, LIMIT))
     five = [(blocks.commit(b), b) for b in (*blocks.of_five_minutes(results), unlike)]
     brief = [(folder, short(results, folder, load)) for folder, load, _ in SHORT]
@@ -45,7 +45,7 @@ def _by_load(found: Iterable[Named]) -> list[tuple[str, list[Named]]]:
 
 
 def _row(name: str, found: Sequence[Named]) -> list[str]:
-    ratios: tuple[tuple[Ratio, float], ...] = (
+    ratios: tuple[tuple[blocks.Ratio, float], ...] = (
         (blocks.over_better, 1.0),
         (_oracle, _GOAL),
         (_each(TO_AUTH), 1.0),
@@ -58,23 +58,22 @@ def _oracle(block: Block, of: blocks.Measure) -> float | None:
     return tables.ratio(block, LIMIT, of)
 
 
-def _each(other: str) -> Ratio:
+def _each(other: str) -> blocks.Ratio:
     """What each client got has one measure only."""
     return lambda block, of: tables.each_client(block, other) if of is tables.whole else None
 
 
-def _behind(found: Sequence[Named], ratio: Ratio, least: float) -> str:
-    return ", ".join(
-        f"{value:.2f} ({name}{'' if measure == blocks.OPS else f', by {measure}'})"
-        for name, block in found
-        for measure, value in losses(block, ratio, least).items()
-    )
+def _behind(found: Sequence[Named], ratio: blocks.Ratio, least: float) -> str:
+    """How many blocks, and the greatest loss; "": none."""
+    values = [(of, name) for name, block in found if (of := blocks.by_measure(block, ratio))]
+    lost = [(*worst(of), name) for of, name in values if min(of.values()) < least]
+    if not lost:
+        return ""
+    value, measure, name = min(lost)
+    by = "" if measure == blocks.OPS else f", by {measure}"
+    return f"{len(lost)} of {len(values)}, least {value:.2f} ({name}{by})"
 
 
-def losses(block: Block, ratio: Ratio, least: float) -> dict[str, float]:
-    """What is below the least, by measure; corrected only where it is no loss as measured."""
-    values = {measure: ratio(block, of) for measure, of in blocks.measures(block).items()}
-    lost = {measure: value for measure, value in values.items() if value is not None and value < least}
-    if len(lost) > 1:
-        lost.pop(blocks.CORRECTED, None)
-    return lost
+def worst(of: Mapping[str, float]) -> tuple[float, str]:
+    """The least, and by what measure."""
+    return min((value, measure) for measure, value in of.items())

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What one ratio may be by chance, and which of the scheduler's are more than that."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from docs.claims import blocks
 from docs.claims.blocks import Block
-from docs.claims.claim import Claim
+from docs.claims.claim import Claim, span
 from docs.claims.results import Results
 from experiments.common.figures import compare, paper
 from experiments.common.figures.compare import BASE
@@ -31,36 +31,33 @@ def told(results: Results) -> Claim:
 
 
 def verdict(results: Results) -> Claim:
-    """Of each load: the scheduler over the better of the built-in ones, block by block, and whether that is
-    more than chance."""
+    """Of each load: the scheduler over the better of the built-in ones, the newest block and all of them, and
+    whether that is more than chance."""
     by_chance, by_load = factor(results), blocks.by_load(results)
-    lines = [
-        [load, ", ".join(map(_ratios, found)), beyond([_values(block) for block in found], by_chance)]
-        for load, found in by_load.items()
-    ]
-    ours = "scheduler / the better built-in one (corrected), newest block first"
-    head = ["load", ours, "beyond chance"]
+    lines = [[load, *_row(found, by_chance)] for load, found in by_load.items()]
+    head = ["load", "newest block (corrected)", "blocks that count", "least to most, by any measure"]
     cells = [cell for found in by_load.values() for block in found for cell in block.values()]
-    return Claim(compare.table(head, lines), [*cells, *results.matrix])
+    return Claim(compare.table([*head, "beyond chance"], lines), [*cells, *results.matrix])
 
 
-def _values(block: Block) -> list[float]:
-    """By each measure that a block is told by; none: a run does not count."""
-    return list(_by_measure(block).values())
+def _row(found: Sequence[Block], by_chance: float) -> list[str]:
+    values = [blocks.by_measure(block, blocks.over_better) for block in found]
+    known = [ratio for of in values for ratio in of.values()]
+    return [
+        f"{_told(values[0])} at {blocks.at(found[0])}",
+        f"{sum(map(bool, values))} of {len(values)}",
+        span(known, ".2f", "the scheduler") if known else "-",
+        beyond([list(of.values()) for of in values], by_chance),
+    ]
 
 
-def _by_measure(block: Block) -> dict[str, float]:
-    found = {name: blocks.over_better(block, of) for name, of in blocks.measures(block).items()}
-    return {name: ratio for name, ratio in found.items() if ratio is not None}
-
-
-def _ratios(block: Block) -> str:
-    found = _by_measure(block)
+def _told(found: Mapping[str, float]) -> str:
+    """By op/s; in brackets corrected, and by op/s / C."""
     if not found:
-        return f"does not count at {blocks.at(block)}"
+        return "does not count"
     labels = ((blocks.CORRECTED, ""), (blocks.BY_C, f" by {blocks.BY_C}"))
     also = "; ".join(f"{found[name]:.2f}{text}" for name, text in labels if name in found)
-    return f"{found[blocks.OPS]:.2f}{f' ({also})' if also else ''} at {blocks.at(block)}"
+    return f"{found[blocks.OPS]:.2f}" + (f" ({also})" if also else "")
 
 
 def beyond(found: Sequence[Sequence[float]], by_chance: float) -> str:
