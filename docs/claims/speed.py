@@ -25,18 +25,19 @@ def _ratios(block: Block, other: str) -> list[float | None]:
     return [tables.ratio(block, other, tables.whole), fixed]
 
 
-def _speeds(block: Block) -> str:
-    """Of the machine, beside each run; of the scheduler's it is 1."""
-    found = [correction.speed(block[name]) for name in NAMES]
-    own = found[0]
-    if own is None or None in found:
-        return "not known"
-    return " / ".join(f"{speed / own:.2f}" for speed in found if speed is not None)
+def _runs(block: Block) -> str:
+    """Whose runs, one after the other, and the machine's speed beside each; beside the scheduler's it is 1."""
+    own = correction.speed(block[OURS])
+    told = []
+    for name in sorted(NAMES, key=lambda name: str(block[name]["date"])):
+        speed = correction.speed(block[name])
+        told.append(f"{name} {speed / own:.2f}" if speed and own else name)
+    return ", ".join(told)
 
 
 def _row(block: Block) -> list[str]:
     ratios = [shown(ratio) for other in NAMES[1:] for ratio in _ratios(block, other)]
-    return [blocks.load(block), blocks.commit(block), _speeds(block), *ratios]
+    return [blocks.load(block), blocks.commit(block), _runs(block), *ratios]
 
 
 def _one_speed(results: Results) -> Claim:
@@ -47,7 +48,7 @@ def _one_speed(results: Results) -> Claim:
     for other in NAMES[1:]:
         counted = [b for b in seven if other != LIMIT or blocks.load(b) not in blocks.NO_LIMIT]
         means += [blocks.mean([_ratios(b, other)[i] for b in counted], len(seven)) for i in (0, 1)]
-    head = ["load", "commit", f"speed of the machine: {' / '.join(NAMES)}"]
+    head = ["load", "commit", "runs in their order, and the machine's speed"]
     head += [f"/ {name}{text}" for name in NAMES[1:] for text in ("", ", corrected")]
     rows = [*map(_row, found), ["the seven, newest", "-", "-", *means]]
     return Claim(compare.table(head, rows), [cell for block in found for cell in block.values()])

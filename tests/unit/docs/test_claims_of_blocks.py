@@ -110,7 +110,7 @@ def test_all_blocks_are_told_at_one_speed() -> None:
     rows = [line.split(" | ") for line in _text("scheduler-one-speed").splitlines()[2:]]
     assert len(rows) == len(blocks.of_five_minutes(RESULTS)) + 1
     slow = next(row for row in rows if row[1].startswith("c4fb7f09"))
-    assert slow[2] == "1.00 / 1.14 / 1.12 / 1.18", "of the scheduler's own run it is 1"
+    assert slow[2] == "scheduler 1.00, builtin 1.14, oracle 1.18, builtin-to-auth 1.12", "in their order"
     assert float(slow[7]) == 0.59 and float(slow[8].rstrip(" |")) > 0.8
 
 
