@@ -26,6 +26,7 @@ from .act.run import (
     ROLLING_BACK,
     RUNNING,
     STOPPED,
+    GoesOn,
     Run,
     balancing,
     moved_at,
@@ -166,8 +167,11 @@ class Partitioner:
 
     def _forget_of_removed(self, run: Run) -> None:
         """What the scheduler did on a file system that is no more; nobody gave these plans their names."""
-        if self._host.fs_unless_removed(run.plan.fscid) is None:
-            self.plans.remove(run.plan.name)
+        try:
+            if self._host.fs_unless_removed(run.plan.fscid) is None:
+                self.plans.remove(run.plan.name)
+        except PartitionerError as e:
+            self._log.warning("plan %s: %s: it is forgotten later", run.plan.name, e)
 
     def _report(self, run: Run) -> None:
         fs = self._host.fs_by_id(run.plan.fscid)
@@ -324,7 +328,9 @@ class Partitioner:
         def halt() -> None:
             runs.extend(self.plans.active_of(fs))
             for run in runs:
-                run.memory.halted, run.memory.hold, run.memory.untold = True, hold, dict(changes)
+                if changes["state"] == STOPPED or run.ordered().state != STOPPED:  # no pause ends a stop
+                    run.memory.halted, run.memory.hold = True, hold
+                    run.memory.order(changes)
 
         self.plans.early(fs.fscid, hold, **changes)
         try:
@@ -407,8 +413,13 @@ class Partitioner:
         :param refuse: raises Busy if it must not, after all
         :raises Busy: so it is, or a stop came; the plan is as it was before
         """
-        before, memory = run.head, run.memory
+        memory, given, fscid = run.memory, self.plans.halts, run.plan.fscid
         was = memory.halted, memory.hold, memory.untold
+
+        def halt() -> None:
+            nonlocal was
+            was = memory.halted, memory.hold, memory.untold
+            memory.halted, memory.hold = True, None
 
         def release() -> None:
             memory.halted, memory.hold = False, None
@@ -416,18 +427,20 @@ class Partitioner:
         def as_before() -> None:
             memory.halted, memory.hold, memory.untold = was
 
-        memory.halted, memory.hold = True, None
-        try:
-            ours = self._journal.head(run, **GOES_ON, **changes)
+        def may() -> None:
+            given.refuse(fscid, run.plan.fs, halts)
             refuse()
+
+        if not given.unless(fscid, halts, halt):
+            given.refuse(fscid, run.plan.fs, halts)
+        order = GoesOn(may, lambda: given.unless(fscid, halts, release), was[2])
+        try:
+            begun = self._journal.go_on(run, order, **GOES_ON, **changes)
         except PartitionerError:
-            if run.head is not before:
-                self._journal.replace_head(run, run.head, before)
-            self.plans.halts.unless(run.plan.fscid, halts, as_before)
+            given.unless(fscid, halts, as_before)
             raise
-        if not self.plans.halts.unless(run.plan.fscid, halts, release):
-            self._journal.replace_head(run, ours, before)
-            self.plans.halts.refuse(run.plan.fscid, run.plan.fs, halts)
+        if not begun:
+            given.refuse(fscid, run.plan.fs, halts)
 
     def _hold(self, fs: FsState) -> Hold | None:
         return hold(fs, self._host.health(), silent(self._host, fs, self._now().wall))

@@ -13,15 +13,7 @@ from typing import Any
 from . import clock
 from .act.choice import live, made_after, operators
 from .act.registry import Plans
-from .act.run import (
-    ACTIVE,
-    HOURS_OVER,
-    ROLLING_BACK,
-    SCHEDULER_STOPPED,
-    STOPPED,
-    Run,
-    held_by_operator,
-)
+from .act.run import ACTIVE, HOURS_OVER, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
 from .ceph.host import Host
 from .clock import Now
 from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
@@ -95,7 +87,7 @@ class Scheduling:
             if mode == ACT:
                 self._refuse_act(fs)
                 if watch.kept.mode != ACT:
-                    self._refuse_held(fs, now)
+                    self._refuse_held(fs)
             if watch.kept.mode == OFF:
                 watch.forget()
             if watch.kept.mode != mode:
@@ -175,10 +167,10 @@ class Scheduling:
         if why:
             raise Busy(why)
 
-    def _refuse_held(self, fs: FsState, now: Now) -> None:
+    def _refuse_held(self, fs: FsState) -> None:
         """Beside what is held of its own nobody would be told that nothing goes on."""
         for run in self._plans.of(fs):
-            if run.plan.scheduled and run.head.state in ACTIVE and held_by_operator(run, now):
+            if run.plan.scheduled and run.head.state in ACTIVE and self._plans.held(run):
                 raise Busy(
                     f"plan '{run.plan.name}' of the scheduler is paused: "
                     f"'ceph mds_partitioner partition resume {fs.name}' first"

@@ -143,7 +143,8 @@ class StepCore:
 
         :param late: why what has not arrived in time is put back; None: it stays as it is set
         :param home: as for ``back``
-        :param stale: why what was to be set, and is not, is let be; None: it is set
+        :param stale: why what was to be set, and is not, is let be, once it cannot come late; "": that is not
+            known yet, and it waits; None: it is set
         """
         record = self._record
         if self._seen.in_doubt:
@@ -155,7 +156,7 @@ class StepCore:
         if record.state != INTENT:
             return NOTHING
         if self._seen.value is not None and not same(self._step, self._seen.value, self._step.value):
-            return self._astray(record, self._seen.value, ranks, force, late or stale)
+            return self._astray(record, self._seen.value, ranks, force, late, stale)
         return self._as_set(record, late, home)
 
     def _as_set(self, record: Record, late: str | None, home: str | None) -> Transition:
@@ -172,7 +173,13 @@ class StepCore:
         return Transition(Record(UNDOING, record.old, self._now, late), home or record.old)
 
     def _astray(
-        self, record: Record, value: str, ranks: Collection[int], force: bool, late: str | None
+        self,
+        record: Record,
+        value: str,
+        ranks: Collection[int],
+        force: bool,
+        late: str | None,
+        stale: str | None,
     ) -> Transition:
         """It is under way, and another ``value`` is there."""
         step, seen = self._step, self._seen
@@ -186,6 +193,10 @@ class StepCore:
             return self._to(SKIPPED, seen.held)
         if late is not None:  # it could not be set in time, and was decided on what was then
             return self._to(UNDONE, late)
+        if (
+            stale is not None
+        ):  # a manager before may have set it, and MDSs show that when they have written it
+            return self._to(UNDONE, stale) if stale and seen.waited >= SETTLED else NOTHING
         return self._to_missing_rank(ranks) or Transition(write=step.value)
 
     @property

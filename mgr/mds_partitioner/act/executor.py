@@ -181,14 +181,17 @@ class Executor:
         """Why no more of it may be begun; "": it may. None: that is not known yet."""
         return self._unwanted(run.plan) if left_to_scheduler(run) else ""
 
-    def _stale(self, run: Run, step: Step, settings: Settings, now: Now) -> str | None:
+    def _stale(self, run: Run, i: int, settings: Settings, now: Now) -> str | None:
         """Why a directory that was about to be changed, and was not, is let be: the scheduler decided that
-        before it was stopped, or too long ago. None: it goes on."""
+        before it was stopped, or too long ago. "": whether it was stopped is not known yet. None: it goes on.
+        """
+        step = run.plan.steps[i]
         if not (step.ino and of_scheduler(run)):
             return None
-        if self._unwanted(run.plan) == SCHEDULER_STOPPED:
-            return SCHEDULER_STOPPED
-        return TOO_OLD if outdated(run, now.steady, settings.arrival_timeout, {step.phase}) else None
+        if outdated(run, now.steady, settings.arrival_timeout, {step.phase}):
+            return f"{TOO_OLD}: {run.memory.troubles[i]}" if i in run.memory.troubles else TOO_OLD
+        unwanted = self._unwanted(run.plan)
+        return {None: "", SCHEDULER_STOPPED: SCHEDULER_STOPPED}.get(unwanted)
 
     def _release(self, run: Run, now: Now) -> None:
         """End an operator's pause whose time is over: before anything is begun, or left alone.
@@ -308,7 +311,7 @@ class Executor:
         late = None
         if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
-        stale = self._stale(run, step, settings, now)
+        stale = self._stale(run, i, settings, now)
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home, stale)
         free = run.plan.force or what.write != step.value or self._distributes(run, i)
         if isinstance(change, DirectoryChange) and not free:
@@ -437,13 +440,20 @@ class Executor:
                 self._journal.record(run, i, run.records[i])
                 self._check(run, began)
             try:
-                change.write(what.write, was, lambda: not _overruled(run, began))
+                change.write(what.write, was, lambda: not self._stops(run, began, i, what.write))
             except PartitionerError:
-                self._check(run, began)
+                if self._stops(run, began, i, what.write):
+                    raise Overruled from None
                 raise
             run.memory.made.add(i)
             if _overruled(run, began):  # the pause may be written already
                 self._journal.keep_made(run)
+
+    def _stops(self, run: Run, began: Head, i: int, value: str | None) -> bool:
+        """Has an order come that it must not be written?"""
+        step = run.plan.steps[i]
+        ours = step.ino and value == step.value and of_scheduler(run)
+        return _overruled(run, began) or bool(ours and self._unwanted(run.plan) == SCHEDULER_STOPPED)
 
     def _check(self, run: Run, began: Head) -> None:
         if _overruled(run, began):

@@ -37,11 +37,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ..errors import BadInput, Busy, JournalError
+from ..errors import BadInput, Busy, JournalError, PartitionerError
 from ..plan.plan import IN_SEAL, Plan
 from ..store import NewerFormat, Store, marked, unmarked
 from .core import interrupted
-from .run import ACTIVE, INTENT, PAUSED, READY, STOPPED, Head, Memory, Record, Run
+from .run import ACTIVE, INTENT, PAUSED, READY, STOPPED, GoesOn, Head, Memory, Record, Run
 
 READY_HEAD = Head()
 BY_ITSELF = 60.0  # s after it was made, at most, in which the scheduler begins a plan
@@ -189,6 +189,35 @@ class Journal:
                 run.memory.is_told(untold)
             return run.head
 
+    def go_on(self, run: Run, order: GoesOn, **changes: Any) -> bool:
+        """Change the head by an operator's order that it goes on, durably. No other order is written
+        meanwhile. Did it begin? If not, it is as it was, so in the mon, too, before anything else is written.
+
+        :raises Busy: it must not go on; it is as it was
+        :raises JournalError: likewise; the mon did not take it
+        """
+        first = self._first_of(run.plan.fscid)
+        with run.memory.writing:
+            before = run.head
+            order.refuse()
+            self._come_first(first)
+            try:
+                self._put_head(run, replace(before, **changes))
+                order.refuse()
+                begun = order.begin()
+            except JournalError:
+                # The mon may have it all the same, and the next manager would read it.
+                first.writes.append(lambda: self._store_head(run, run.head))
+                raise
+            except PartitionerError:
+                self._put_head_soon(run, before)
+                raise
+            if begun:
+                run.memory.is_told(order.untold)
+            else:
+                self._put_head_soon(run, before)
+            return begun
+
     def interrupt(self, run: Run) -> None:
         """Change the head as it was ordered (``untold``), durably; it says what was interrupted. Of what has
         ended meanwhile nothing was, and an order that came later holds.
@@ -228,11 +257,14 @@ class Journal:
         before anything else is written."""
         with run.memory.writing:
             if run.head is began:
-                try:
-                    self._put_head(run, head)
-                except JournalError:
-                    run.head = head
-                    self._first_of(run.plan.fscid).writes.append(lambda: self._store_head(run, run.head))
+                self._put_head_soon(run, head)
+
+    def _put_head_soon(self, run: Run, head: Head) -> None:
+        try:
+            self._put_head(run, head)
+        except JournalError:
+            run.head = head
+            self._first_of(run.plan.fscid).writes.append(lambda: self._store_head(run, run.head))
 
     def _put_head(self, run: Run, head: Head) -> None:
         if head != run.head or run.memory.untold:  # which may be in the mon all the same

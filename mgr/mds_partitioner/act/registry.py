@@ -38,6 +38,7 @@ from .run import (
     Run,
     by_hand,
     find,
+    held_by_operator,
     in_force,
     plan_user,
     taken_from,
@@ -90,6 +91,10 @@ class Plans:
                     run.memory.halted = True
                     run.memory.hold, run.memory.untold = self._early[run.plan.fscid]
             self._runs = runs
+
+    def held(self, run: Run) -> bool:
+        """Does an operator's stop or pause hold?"""
+        return held_by_operator(run, self._now())
 
     def early(self, fscid: int, hold: float | None, **changes: Any) -> None:
         """An operator's order before the journal was read: it holds for what is under way, as soon as that is

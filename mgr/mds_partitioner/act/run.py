@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -84,6 +84,7 @@ class Memory:
     :ivar ended: its head when it had ended, how many records were written, what was in force then, and what
         an operator had taken: as long as both are the same, so are these
     :ivar writing: held while the head is written, so that a later one is not overtaken; no other plan waits
+    :ivar telling: held for a moment while ``untold`` changes
     """
 
     decided: float = math.inf
@@ -102,11 +103,32 @@ class Memory:
     written: int = 0
     ended: tuple[Head | None, int, Sequence[Made], Collection[About]] = (None, 0, (), ())
     writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    telling: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def order(self, changes: Mapping[str, Any]) -> None:
+        """An operator's, to stop or hold; the mon is to be told."""
+        with self.telling:
+            self.untold = dict(changes)
 
     def is_told(self, untold: Mapping[str, Any]) -> None:
         """The mon has that, or what was ordered after it. An order that came while it was written has not."""
-        if self.untold is untold:
-            self.untold = {}
+        with self.telling:
+            if self.untold is untold:
+                self.untold = {}
+
+
+@dataclass(frozen=True)
+class GoesOn:
+    """An operator's order that a plan goes on.
+
+    :ivar refuse: raises Busy if it must not
+    :ivar begin: lets it begin, unless another order has come. Was none?
+    :ivar untold: what was ordered before, and the mon does not know yet
+    """
+
+    refuse: Callable[[], None]
+    begin: Callable[[], bool]
+    untold: Mapping[str, Any]
 
 
 @dataclass(eq=False)

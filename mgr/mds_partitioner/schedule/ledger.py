@@ -219,7 +219,8 @@ class Ledger:
             try:
                 self._write(fscid, kept)
             except Exception:  # the mon may have it all the same, and it must not hold
-                watch.unsaved = watch.unsaved or unsaved or bool(changes)
+                with self._lock:
+                    watch.unsaved = watch.unsaved or unsaved or bool(changes)
                 raise
             with self._lock:
                 watch.counted = kept.done

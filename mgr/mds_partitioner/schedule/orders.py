@@ -67,15 +67,20 @@ class Orders:
         self._host, self._ledger, self._plans, self._undo = host, ledger, plans, undo
         self._tick_interval, self._planned, self._log, self._now = tick_interval, planned, log, now
 
-    def come_to(self, fs: FsState, watch: Watch, state: State, decision: Decision, now: Now) -> State:
-        """Make a plan of a decision, or advise it. Returns the state that holds then."""
+    def come_to(
+        self, fs: FsState, watch: Watch, state: State, decision: Decision, orders: int, now: Now
+    ) -> State:
+        """Make a plan of a decision, or advise it. Returns the state that holds then.
+
+        :param orders: of operators that had been given when it was looked
+        """
         turn = turn_of(watch, state, decision, now)  # what fails in it fails before anything is begun
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
                 if _hurries(decision):
                     self._tick_interval.shorten(fs.fscid)
                     watch.ordered = now.steady
-                turn = replace(turn, plan=self._plan(fs, watch, decision, now))
+                turn = replace(turn, plan=self._plan(fs, watch, decision, orders, now))
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
                 watch.problem = str(e)
@@ -115,7 +120,7 @@ class Orders:
         if not begun:
             old = SharedOption(self._host, TO_AUTH, scheduler_user(fs.fscid), FORWARDS).read()
             if old != FORWARDS:
-                self._execute(fs, watch, preparation(fs, old, now.wall))
+                self._execute(fs, watch, preparation(fs, old, now.wall), orders)
                 return
         self._ledger.save(fs.fscid, watch, orders, prepared=True)
 
@@ -213,7 +218,7 @@ class Orders:
         else:
             self._plans.finish(fs)
 
-    def _plan(self, fs: FsState, watch: Watch, decision: Decision, now: Now) -> str:
+    def _plan(self, fs: FsState, watch: Watch, decision: Decision, orders: int, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
         known, ours = watch.known, owned(self._plans.of(fs), fs.fscid, now.wall)
         about = {*(move.ino for move in decision.moves), *(s.ino for s in decision.scatter)}
@@ -222,18 +227,20 @@ class Orders:
         assert watch.view is not None
         pins = {move.ino: known.pin(by_ino[move.ino], ours) for move in decision.moves}
         plan = plan_of(fs, decision, watch.view, names, pins, known.fragments, now.wall)
-        return self._execute(fs, watch, plan, self._now().steady + LATE)
+        return self._execute(fs, watch, plan, orders, self._now().steady + LATE)
 
-    def _execute(self, fs: FsState, watch: Watch, plan: Plan, until: float = float("inf")) -> str:
-        """until: when it is too late to begin it, steady clock, s
+    def _execute(
+        self, fs: FsState, watch: Watch, plan: Plan, orders: int, until: float = float("inf")
+    ) -> str:
+        """orders: of operators that had been given when it was decided; until: when it is too late to begin
+        it, steady clock, s
 
         :raises Busy: an operator stopped it meanwhile
         :raises Unavailable: it is too late; nothing was begun
         """
         run = self._plans.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)))
         with self._ledger.unchanged():
-            before = run.plan.created < watch.kept.since  # it was stopped, and started anew
-            stopped = watch.kept.mode != ACT or watch.kept.paused or before
+            stopped = watch.kept.mode != ACT or watch.kept.paused or watch.orders != orders
             late = self._now().steady > until
             if not (stopped or late):
                 self._plans.admit(run)

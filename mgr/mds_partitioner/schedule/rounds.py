@@ -221,7 +221,7 @@ class Rounds:
 
     def _look(self, fs: FsState, watch: Watch, now: Now) -> None:
         settings, ours = self._settings()
-        mode, wait = watch.kept.mode, self._why_wait(fs, watch)
+        mode, orders, wait = watch.kept.mode, watch.orders, self._why_wait(fs, watch)
         active = {mds.rank for mds in fs.active()}.difference(unheard(self._host, fs) if wait else ())
         there = tuple(known for rank, known in watch.ranks.items() if rank in active)
         blind = View(now.steady, there, (), wait=wait)  # who was away is looked at for a while first
@@ -247,7 +247,7 @@ class Rounds:
             return
         self._follow(watch, state, decision, now, waits=bool(view.wait))
         if decision.something:
-            state = self._orders.come_to(fs, watch, state, decision, now)
+            state = self._orders.come_to(fs, watch, state, decision, orders, now)
         watch.advises(now.steady, waits=bool(view.wait))
         if watch.state is before:
             watch.state, watch.decision = state, decision

@@ -176,7 +176,7 @@ def test_what_sleeps_and_does_not_come_is_put_back_and_history_says_so() -> None
     watch, cluster.lag = acting.scheduling.watch(acting.fs), 10_000
     decision, now = Decision((move,), why="spread"), cluster.now()
     state = replace(watch.state, past=(Past(move, now.steady),))
-    watch.state = acting.rounds._orders.come_to(acting.fs, watch, state, decision, now)
+    watch.state = acting.rounds._orders.come_to(acting.fs, watch, state, decision, watch.orders, now)
     told = []
     for _ in range(2):
         acting.run(200)

@@ -13,6 +13,7 @@ from fake_cluster import SETTINGS, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, loads, pins
 
+from mds_partitioner.act.core import SETTLED
 from mds_partitioner.act.run import (
     APPLIED,
     DONE,
@@ -335,6 +336,8 @@ def test_what_mdss_refuse_is_not_set_after_a_stop(cluster: Cluster) -> None:
     assert {record.state for record in run.records.values()} == {INTENT}
     manager.scheduling.stop(manager.fs, rollback=False)
     cluster.refused = set()
+    manager.run(int(SETTLED) - 4)
+    assert {record.state for record in run.records.values()} == {INTENT}, "it may have been set all the same"
     manager.run(10)
     assert (told(run), run.head.state) == ({(UNDONE, SCHEDULER_STOPPED)}, DONE)
     assert pins(cluster) == before
@@ -354,11 +357,50 @@ def test_what_mdss_refuse_is_not_set_when_it_was_decided_too_long_ago(
         manager = Manager(cluster)
     else:
         manager.run(LONG)
+    manager.run(15)
     cluster.refused = set()
     manager.run(5)
     (run,) = (each for each in manager.partitioner.plans.of(manager.fs) if each.id == run.id)
-    assert (told(run), run.head.state) == ({(UNDONE, TOO_OLD)}, DONE)
+    assert run.head.state == DONE and {record.state for record in run.records.values()} == {UNDONE}
+    why = {record.why for record in run.records.values()}
+    if fails_over:
+        assert why == {TOO_OLD}
+    else:  # what was tried in vain is not decided anew at once
+        assert all(each.startswith(f"{TOO_OLD}: cannot set ceph.dir.pin of") for each in why)
     assert pins(cluster) == before
+
+
+def test_what_was_about_to_be_set_waits_until_it_is_known_whether_the_scheduler_was_stopped(
+    cluster: Cluster,
+) -> None:
+    manager = acting(cluster)
+    run = decided(manager)
+    refused(cluster, run)
+    manager.run(3)
+    cluster.refused = set()
+    before, unwanted = pins(cluster), manager.unwanted
+    manager.unwanted = lambda _: None
+    manager.run(20)
+    assert pins(cluster) == before and {record.state for record in run.records.values()} == {INTENT}
+    manager.unwanted = unwanted
+    manager.run(3)
+    assert pins(cluster) != before
+
+
+def test_a_stop_while_it_is_written_that_a_pin_is_to_be_set_is_heard(cluster: Cluster) -> None:
+    manager = acting(cluster)
+    run, before = decided(manager), pins(cluster)
+
+    def stop(event: str) -> None:
+        if event.startswith("put step"):
+            cluster.watch = lambda _: None
+            manager.scheduling.stop(manager.fs, rollback=False)
+
+    manager.partitioner._executor._abreast = 1
+    cluster.watch = stop
+    manager.run(int(SETTLED) + 15)
+    assert pins(cluster) == before
+    assert {record.why for record in run.records.values()} == {SCHEDULER_STOPPED}
 
 
 def test_what_was_set_before_a_stop_arrives(cluster: Cluster) -> None:

@@ -347,6 +347,59 @@ def test_a_stop_that_comes_while_the_journal_is_told_of_a_start_is_kept(cluster:
     assert read.head.state == STOPPED
 
 
+@pytest.mark.parametrize("stops_first", [False, True])
+def test_a_stop_while_a_rollback_waits_to_be_written_is_kept(cluster: Cluster, stops_first: bool) -> None:
+    """The mover is writing the head meanwhile; who of both is next is not known."""
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    cluster.lag = 1000
+    run = partitioner.start(manager.fs, "mine")
+    manager.run(3)
+    met: list[BaseException] = []
+
+    def back() -> None:
+        try:
+            partitioner.undo(run, 0)
+        except Busy as e:
+            met.append(e)
+
+    going, stopping = (threading.Thread(target=work, daemon=True) for work in (back, lambda: stop(manager)))
+    with run.memory.writing:
+        going.start()
+        while not (run.memory.halted or met):
+            threading.Event().wait(0.001)
+        stopping.start()
+        while not partitioner.plans.halts.given(1):
+            threading.Event().wait(0.001)
+        if stops_first:
+            partitioner._journal._tell(run, run.memory.untold)
+    going.join(60.0)
+    stopping.join(60.0)
+    assert [str(e)[:27] for e in met] == ["it was stopped or paused me"]
+    assert (run.head.state, run.heading(), run.memory.halted, run.memory.untold) == (
+        STOPPED,
+        RUNNING,
+        True,
+        {},
+    )
+    (read,) = Manager(cluster).partitioner.plans.of(manager.fs)
+    assert (read.head.state, read.heading()) == (STOPPED, RUNNING)
+
+
+def test_no_pause_ends_a_stop_that_is_not_written_yet(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    cluster.store.refuse(1, 1)
+    with pytest.raises(JournalError):
+        partitioner.stop(manager.fs)
+    partitioner.pause(manager.fs, 5)
+    manager.run(60)
+    assert (run.head.state, run.memory.halted) == (STOPPED, True)
+
+
 def test_a_plan_whose_stop_is_not_written_yet_keeps_the_scheduler_from_acting(cluster: Cluster) -> None:
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
