@@ -427,20 +427,23 @@ class Partitioner:
         def as_before() -> None:
             memory.halted, memory.hold, memory.untold = was
 
-        def may() -> None:
+        def overruled() -> None:
             given.refuse(fscid, run.plan.fs, halts)
+
+        def begin() -> bool:
             refuse()
+            return given.unless(fscid, halts, release)
 
         if not given.unless(fscid, halts, halt):
-            given.refuse(fscid, run.plan.fs, halts)
-        order = GoesOn(may, lambda: given.unless(fscid, halts, release), was[2])
+            overruled()
+        order = GoesOn(overruled, begin, was[2])
         try:
             begun = self._journal.go_on(run, order, **GOES_ON, **changes)
         except PartitionerError:
             given.unless(fscid, halts, as_before)
             raise
         if not begun:
-            given.refuse(fscid, run.plan.fs, halts)
+            overruled()
 
     def _hold(self, fs: FsState) -> Hold | None:
         return hold(fs, self._host.health(), silent(self._host, fs, self._now().wall))

@@ -203,7 +203,6 @@ class Journal:
             self._come_first(first)
             try:
                 self._put_head(run, replace(before, **changes))
-                order.refuse()
                 begun = order.begin()
             except JournalError:
                 # The mon may have it all the same, and the next manager would read it.

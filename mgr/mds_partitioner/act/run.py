@@ -121,8 +121,8 @@ class Memory:
 class GoesOn:
     """An operator's order that a plan goes on.
 
-    :ivar refuse: raises Busy if it must not
-    :ivar begin: lets it begin, unless another order has come. Was none?
+    :ivar refuse: raises Busy if another order has come
+    :ivar begin: lets it begin, unless another order has come. Was none? Raises Busy if it must not
     :ivar untold: what was ordered before, and the mon does not know yet
     """
 

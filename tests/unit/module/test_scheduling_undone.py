@@ -28,6 +28,7 @@ from mds_partitioner.act.run import (
     Head,
     Run,
 )
+from mds_partitioner.clock import Now
 from mds_partitioner.errors import Busy, JournalError, NotFound, Unavailable
 from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.sampler import scheduler_state
@@ -698,6 +699,21 @@ def test_a_plan_is_not_admitted_after_a_stop_and_a_start_while_it_is_kept(
     since = manager.scheduling.get(manager.fs).since
     assert all(run.plan.created >= since for run in manager.partitioner.plans.of(manager.fs))
     assert pins(cluster) != pins(Cluster()), "it acts on what it decides after the start"
+
+
+def test_a_pause_with_an_end_holds_by_the_clock_that_it_was_given_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler's steady clock begins with the epoch, the plans' with the host (clock.py)."""
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 1000, Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    waiting(manager, 100)
+    cluster.checks = {}
+    manager.run(3)
+    manager.partitioner.pause(manager.fs, 86_400)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    monkeypatch.setattr(manager.scheduling, "_now", lambda: Now(cluster.wall, cluster.wall))
+    with pytest.raises(Busy, match="of the scheduler is paused"):
+        manager.scheduling.start(manager.fs, ACT)
 
 
 def test_beside_what_is_held_of_its_own_it_does_not_act() -> None:

@@ -348,8 +348,12 @@ def test_a_stop_that_comes_while_the_journal_is_told_of_a_start_is_kept(cluster:
 
 
 @pytest.mark.parametrize("stops_first", [False, True])
-def test_a_stop_while_a_rollback_waits_to_be_written_is_kept(cluster: Cluster, stops_first: bool) -> None:
+def test_a_stop_while_a_rollback_waits_to_be_written_is_kept(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, stops_first: bool
+) -> None:
     """The mover is writing the head meanwhile; who of both is next is not known."""
+    put, written = cluster.store.put, list[str]()
+    monkeypatch.setattr(cluster.store, "put", lambda key, value: (written.append(value), put(key, value)))
     manager = Manager(cluster)
     partitioner = manager.partitioner
     partitioner.plans.save(plan(cluster, MOVES, name="mine"))
@@ -383,6 +387,7 @@ def test_a_stop_while_a_rollback_waits_to_be_written_is_kept(cluster: Cluster, s
         True,
         {},
     )
+    assert not any(ROLLING_BACK in value for value in written), "a manager that dies now leaves it stopped"
     (read,) = Manager(cluster).partitioner.plans.of(manager.fs)
     assert (read.head.state, read.heading()) == (STOPPED, RUNNING)
 
