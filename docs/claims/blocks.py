@@ -49,6 +49,7 @@ OTHERS = (
     *(f"scheduler/five-fourth/{load}-tentacle-5x5" for load in ("cnn", "jumps", "nlp", "web", "zipf")),
     *(f"scheduler/five-fifth/{load}-tentacle-5x5" for load in ("mix", "web")),
     *(f"scheduler/five-sixth/{load}-tentacle-5x5" for load in ("jumps", "mix")),
+    *(f"scheduler/five-seventh/{load}-tentacle-5x5" for load in ("cnn", "mix", "web", "zipf")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
