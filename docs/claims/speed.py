@@ -26,7 +26,7 @@ def _ratios(block: Block, other: str) -> list[float | None]:
 
 
 def _runs(block: Block) -> str:
-    """Whose runs, one after the other, and the machine's speed beside each; beside the scheduler's it is 1."""
+    """Whose runs, one after the other, and the machine's speed beside each, of the scheduler's in parts."""
     own = correction.speed(block[OURS])
     told = []
     for name in sorted(NAMES, key=lambda name: str(block[name]["date"])):
