@@ -57,7 +57,7 @@ def _work(top: Path, check: bool, strict: bool) -> None:
         new = markers.filled(text, lambda name: str(claim(name)))
         if new != text:
             path.write_text(new)
-    if not check:
+    if not check and any(picture.PLACE.name in text for text in documents.values()):
         picture.draw(results, top / picture.PLACE)
     print(f"{len(CLAIMS)} claims agree with the data; rendered anew: {'; '.join(wrong) or 'none'}")
     headline = [place.name for place in markers.places(documents[top / HEADLINE])]

@@ -58,7 +58,10 @@ def test_what_is_to_be_begun_goes_before_what_is_only_looked_at(
     acting: Manager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans, executor = acting.partitioner.plans, acting.partitioner._executor
-    of = [replace(plan(acting.cluster, {ino: 1}), scheduled=True) for ino in (100, 101)]
+    of = [
+        replace(plan(acting.cluster, {ino: 1}), scheduled=True, created=acting.cluster.wall)
+        for ino in (100, 101)
+    ]
     plans.admit(first := plans.propose(acting.fs, of[0]))
     acting.partitioner.tick()
     plans.admit(second := plans.propose(acting.fs, of[1]))
@@ -72,7 +75,10 @@ def test_what_is_admitted_during_a_tick_goes_before_what_is_only_looked_at(
     acting: Manager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans, executor, made = acting.partitioner.plans, acting.partitioner._executor, list[Run]()
-    of = [replace(plan(acting.cluster, {ino: 1}), scheduled=True) for ino in (100, 101, 102)]
+    of = [
+        replace(plan(acting.cluster, {ino: 1}), scheduled=True, created=acting.cluster.wall)
+        for ino in (100, 101, 102)
+    ]
     for each in of[:2]:
         made.append(plans.propose(acting.fs, each))
         plans.admit(made[-1])
@@ -504,7 +510,7 @@ def test_what_could_not_be_begun_is_decided_once_more(monkeypatch: pytest.Monkey
     manager.scheduling.start(manager.fs, ACT)
     decided = []
 
-    def refused(fs: Any, watch: Any, decision: Decision, now: Any) -> str:
+    def refused(fs: Any, watch: Any, decision: Decision, *_: Any) -> str:
         decided.append(decision)
         raise JournalError("the mon refused it")
 
