@@ -15,6 +15,7 @@ SHOWN = 60  # characters of a bad input
 EVERY_RANK, ALSO_EVERY_RANK = "-1", "all"  # bal_rank_mask
 NO_RANK = ("0x0", "0")  # bal_rank_mask: the balancer is off
 CHUNK = 16  # digits that Ceph reads at once
+MASK = re.compile(r"0[xX][0-9a-fA-F]+", re.ASCII)  # Python would take 0x1_0 as well
 NUMBER = re.compile(r"\s*[+-]?(0x)?[0-9a-f]+", re.ASCII)  # what stoull takes of a chunk
 
 
@@ -42,12 +43,12 @@ def mask_ranks(mask: str) -> tuple[int, ...]:
 
     :raises BadInput: when it is not hexadecimal, empty or too wide.
     """
-    try:
-        value = int(mask, 16)
-    except ValueError:
-        raise BadInput(f"'{mask}' is not a hexadecimal rank mask such as 0xb") from None
+    if not MASK.fullmatch(mask):
+        raise BadInput(f"'{mask[:SHOWN]}' is not a hexadecimal rank mask such as 0xb")
+    value = int(mask, 16)
     if value <= 0 or value >= 1 << MAX_RANKS:
-        raise BadInput(f"rank mask '{mask}' must name at least one rank, and none above {MAX_RANKS - 1}")
+        told = f"rank mask '{mask[:SHOWN]}' must name at least one rank, and none above {MAX_RANKS - 1}"
+        raise BadInput(told)
     return _set_bits(value)
 
 

@@ -698,7 +698,9 @@ def test_a_mask_is_read_as_ceph_does(mask: str, ranks: tuple[int, ...] | None) -
     assert balanced_ranks(mask) == ranks
 
 
-@pytest.mark.parametrize("text", ["", "a", "0,,1", "-1", "0x", "0x0", "256", "1;2", "0xg", "²", "9" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "a", "0,,1", "-1", "0x", "0x0", "256", "1;2", "0xg", "0x1_0", "²", "9" * 5000]
+)
 def test_what_is_no_rank_list_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
         parse_ranks(text)
