@@ -1513,6 +1513,38 @@ def test_what_has_just_come_to_a_rank_that_is_full_goes_on_only_where_that_helps
     assert bool(found) is moves and {m.source for m in found} <= {2}
 
 
+HALF = RankView(2, 530.0, 16.0, True, 530.0, 19.0)
+
+
+@pytest.mark.parametrize(
+    ("half", "inside", "moves"),
+    [
+        (HALF, 2.0, True),
+        (replace(HALF, requests=1000.0, capacity=1000.0), 2.0, False),
+        (HALF, 30.0, False),
+    ],
+    ids=["can do half", "can do as much", "as many wait elsewhere"],
+)
+def test_what_came_to_a_rank_that_turns_out_to_be_slower_goes_on_though_all_are_full(
+    half: RankView, inside: float, moves: bool
+) -> None:
+    """Quick ones are full of few requests; nobody knew what the slow one can do when it got as much."""
+    quick = [RankView(rank, 760.0, inside, True, 760.0, 2.2) for rank in (1, 3)]
+    ranks = (RankView(0, 820.0, max(3.0, inside), True, 1100.0, 170.0), quick[0], half, quick[1])
+    own = [
+        Piece(100 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 12.0, 100.0)
+        for r in ranks
+        for k in range(12)
+    ]
+    came = [Move(p.ino, p.path, 0, p.rank or 0, p.requests, 0.0, 100.0, "") for p in own if p.rank]
+    past = tuple(Past(m, -17.0, -12.0, 2, m.load, latency=0.15) for m in came)
+    state, found = State(past=past, elastic={p.ino: 1.0 for p in own}), list[Move]()
+    for look in range(HELD + 2):
+        state, decision = Scheduler(state, View(LOOK * look, ranks, tuple(own)), Limits()).decide()
+        found += [move for move in decision.moves if move.source == half.rank]
+    assert bool(found) is moves
+
+
 SLOWER = RankView(2, 500.0, 30.0, True, 1000.0, 12.0)
 
 

@@ -14,6 +14,7 @@ from .state import Past
 from .view import Piece
 
 REALLY = 2.0  # times: a load that changed so much is another load
+SLOWER = 0.8  # times what another can do, at most: as much as a rank must differ to have become slower
 OFTEN = 4  # moves within the hour: it comes and goes, and would be sent to and fro for that
 
 
@@ -36,7 +37,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     # A pin would end that; it is another piece soon; it goes with others only; it is moving.
     away = {*parted, *state.placed, *state.apart, *look.together, *going}
     linked, kept, loads, full, asked = look.linked, look.kept, look.loads, look.full, look.asked.by_ino
-    room = loads.keys() - look.busy - look.doubted
+    room = {rank: _room(look, rank) for rank in full}
     fixed = state.split | linked
     found = []
     for piece in look.view.pieces:
@@ -54,9 +55,9 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             again = times[ino] > 1 or lost[ino] > 1
             rest = look.limits.memory if again else look.limits.rest
             rests = look.view.now - past.arrived < rest
-            # Its rank can do less than was thought; where all others are full, too, none is better.
+            # Its rank can do less than was thought.
             worse = _worse(state.latency, past)
-            wrong = not past.lost and rank in full and times[ino] == 1 and (worse or bool(room))
+            wrong = not past.lost and times[ino] == 1 and rank in full and (worse or room[rank])
             if rests and not wrong and not resting:
                 continue
             avoid = past.move.source
@@ -80,6 +81,17 @@ def _rests(look: Look) -> frozenset[int]:
             along.add(head.ino)
     may = (head for ino, head in heads.items() if ino not in along)
     return frozenset(head.ino for head in may if look.expected.load(head) > away[head.ino])
+
+
+def _room(look: Look, full: int) -> bool:
+    """Is there a rank that is better than a full one? Where all do what they can, one that can do more, and
+    whose clients wait less; of full ones that are alike none is."""
+    able, waits = look.capacity, look.state.latency
+
+    def better(rank: int) -> bool:
+        return able[full] < SLOWER * able[rank] and TOLD * waits.get(rank, 0.0) < waits.get(full, 0.0)
+
+    return any(rank not in look.busy or better(rank) for rank in look.loads.keys() - look.doubted)
 
 
 def _worse(latency: Mapping[int, float], past: Past) -> bool:
