@@ -629,29 +629,9 @@ def test_what_an_operator_has_started_goes_on_while_the_scheduler_does_not_act()
     assert run.head.state == DONE and cluster.directories[100].pin == 1
 
 
-def test_a_stop_while_steps_are_made_begins_none_of_the_others() -> None:
-    cluster = Cluster([0.0] * 2 * ABREAST)
-    manager = Manager(cluster)
-    manager.scheduling.start(manager.fs, ACT)
-    moves = dict.fromkeys(range(100, 100 + 2 * ABREAST), 1)
-    made = replace(plan(cluster, moves), scheduled=True, created=cluster.wall)
-    run = manager.partitioner.plans.propose(manager.fs, made)
-    manager.partitioner.plans.admit(run)
-
-    def stop(event: str) -> None:
-        if event.startswith("pin"):
-            cluster.watch = lambda _: None
-            manager.scheduling.stop(manager.fs, rollback=False)
-
-    cluster.watch = stop
-    manager.run(20)
-    states = Counter(record.state for record in run.records.values())
-    assert run.head.state == DONE and states.keys() <= {APPLIED, SKIPPED, UNDONE}
-    assert states[APPLIED] <= ABREAST < states[SKIPPED] + states[UNDONE]
-
-
-def test_what_was_decided_before_a_stop_is_not_begun_by_a_start_within_the_tick() -> None:
-    """What is set after the start would not be undone with it."""
+@pytest.mark.parametrize("starts", [False, True])
+def test_a_stop_while_steps_are_made_begins_none_of_the_others(starts: bool) -> None:
+    """Nor does a start within the tick: what is set after it would not be undone with it."""
     cluster = Cluster([0.0] * 4 * ABREAST)
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
@@ -660,13 +640,14 @@ def test_what_was_decided_before_a_stop_is_not_begun_by_a_start_within_the_tick(
     run = manager.partitioner.plans.propose(manager.fs, made)
     manager.partitioner.plans.admit(run)
 
-    def stop_and_start(event: str) -> None:
+    def stop(event: str) -> None:
         if event.startswith("pin"):
             cluster.watch = lambda _: None
             manager.scheduling.stop(manager.fs, rollback=False)
-            manager.scheduling.start(manager.fs, ACT)
+            if starts:
+                manager.scheduling.start(manager.fs, ACT)
 
-    cluster.watch = stop_and_start
+    cluster.watch = stop
     manager.run(20)
     states = Counter(record.state for record in run.records.values())
     assert run.head.state == DONE and states.keys() <= {APPLIED, SKIPPED, UNDONE}
