@@ -24,9 +24,7 @@ done nothing else is written of any plan of the file system, so both say the sam
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import re
 import threading
 import uuid
@@ -38,17 +36,16 @@ from functools import partial
 from typing import Any
 
 from ..errors import BadInput, Busy, JournalError, PartitionerError
-from ..plan.plan import IN_SEAL, Plan
-from ..store import NewerFormat, Store, marked, unmarked
+from ..plan.plan import Plan
+from ..store import NewerFormat, Store
 from .core import interrupted
-from .run import ACTIVE, INTENT, PAUSED, READY, STOPPED, GoesOn, Head, Memory, Record, Run
+from .pages import is_whole, name_of, parts_of, run_of, seal_of
+from .run import ACTIVE, INTENT, PAUSED, READY, STOPPED, GoesOn, Head, Record, Run
 
 READY_HEAD = Head()
-BY_ITSELF = 60.0  # s after it was made, at most, in which the scheduler begins a plan
 ROOT = "plan/"
 NOBODYS = -1  # in place of a file system's id, for what is no plan (any more)
 AT_ONCE = 20  # keys that are removed, or heads that are claimed, in a tick, between two steps of plans
-PART = 48 * 1024  # characters; ASCII, so bytes
 MADE = 4096  # steps whose numbers are in one key
 ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -114,15 +111,15 @@ class Journal:
         self._heads.clear()
         for id_, parts in self._plans().items():
             try:
-                if ID.fullmatch(id_) and not _whole(parts):
+                if ID.fullmatch(id_) and not is_whole(parts):
                     self.drop(id_, NOBODYS)
                 else:
-                    runs.append(_run(id_, parts))
+                    runs.append(run_of(id_, parts))
             except NewerFormat as e:
-                unreadable.append(Unreadable(id_, _name(id_, parts), str(e)))
+                unreadable.append(Unreadable(id_, name_of(id_, parts), str(e)))
             except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as e:
                 why = f"{type(e).__name__}: {e}"
-                unreadable.append(Unreadable(id_, _name(id_, parts), why))
+                unreadable.append(Unreadable(id_, name_of(id_, parts), why))
         runs, unreadable = self._unmerged(sorted(runs, key=lambda run: run.plan.created), unreadable)
         return self._unique(runs), unreadable
 
@@ -162,11 +159,11 @@ class Journal:
 
     def _write(self, run: Run) -> None:
         text = run.plan.to_json()
-        body, done = _parts(text), _parts(json.dumps({i: vars(r) for i, r in run.records.items()}))
+        body, done = parts_of(text), parts_of(json.dumps({i: vars(r) for i, r in run.records.items()}))
         parts = {f"body/{i:04d}": part for i, part in enumerate(body)}
         if run.records:
             parts |= {f"done/{i:04d}": part for i, part in enumerate(done)}
-        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": _seal(run.plan, text)}
+        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": seal_of(run.plan, text)}
         for rest, value in parts.items():
             self._store.put(f"{ROOT}{run.id}/{rest}", value)
 
@@ -178,14 +175,8 @@ class Journal:
         """
         with run.memory.writing:
             if only_from in (None, run.head.state):
-                first, untold = self._first_of(run.plan.fscid), run.memory.untold
-                self._come_first(first)
-                try:
-                    self._put_head(run, replace(run.head, **changes))
-                except JournalError:
-                    # The mon may have it all the same, and the next manager would read it.
-                    first.writes.append(lambda: self._store_head(run, run.head))
-                    raise
+                untold = run.memory.untold
+                self._put_head_now(run, replace(run.head, **changes))
                 run.memory.is_told(untold)
             return run.head
 
@@ -196,18 +187,12 @@ class Journal:
         :raises Busy: it must not go on; it is as it was
         :raises JournalError: likewise; the mon did not take it
         """
-        first = self._first_of(run.plan.fscid)
         with run.memory.writing:
             before = run.head
             order.refuse()
-            self._come_first(first)
+            self._put_head_now(run, replace(before, **changes))
             try:
-                self._put_head(run, replace(before, **changes))
                 begun = order.begin()
-            except JournalError:
-                # The mon may have it all the same, and the next manager would read it.
-                first.writes.append(lambda: self._store_head(run, run.head))
-                raise
             except PartitionerError:
                 self._put_head_soon(run, before)
                 raise
@@ -257,6 +242,17 @@ class Journal:
         with run.memory.writing:
             if run.head is began:
                 self._put_head_soon(run, head)
+
+    def _put_head_now(self, run: Run, head: Head) -> None:
+        """:raises JournalError: it is as it was; so it is in the mon before anything else is written"""
+        first = self._first_of(run.plan.fscid)
+        self._come_first(first)
+        try:
+            self._put_head(run, head)
+        except JournalError:
+            # The mon may have it all the same, and the next manager would read it.
+            first.writes.append(lambda: self._store_head(run, run.head))
+            raise
 
     def _put_head_soon(self, run: Run, head: Head) -> None:
         try:
@@ -390,7 +386,7 @@ class Journal:
             try:
                 self.unseal(run.id)
             except JournalError:
-                seal = partial(self._store.put, f"{ROOT}{run.id}/seal", _seal(run.plan, run.plan.to_json()))
+                seal = partial(self._store.put, f"{ROOT}{run.id}/seal", seal_of(run.plan, run.plan.to_json()))
                 first.writes.append(seal)
                 raise
             first.claims.pop(run.id, None)
@@ -442,63 +438,3 @@ def _made(run: Run) -> frozenset[int]:
     """Steps under way whose change was confirmed."""
     made = tuple(run.memory.made)  # the mover may add one meanwhile
     return frozenset(i for i in made if i in run.records and run.records[i].state == INTENT)
-
-
-def _parts(text: str) -> list[str]:
-    return [text[at : at + PART] for at in range(0, len(text), PART)]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _whole(parts: Mapping[str, str]) -> bool:
-    """Was it created to the end, and is not being removed? :raises NewerFormat: who knows"""
-    if "seal" in parts:
-        with suppress(json.JSONDecodeError):
-            unmarked(json.loads(parts["seal"]))
-    if "seal" in parts and "head" not in parts and "body/0000" in parts:
-        raise ValueError("its head is missing")  # that is written before the seal, and removed after it
-    return {"seal", "head"} <= parts.keys()
-
-
-def _seal(plan: Plan, text: str) -> str:
-    """text: of its body"""
-    seal = marked({"name": plan.name, "parts": len(_parts(text)), "digest": _digest(text)})
-    return json.dumps(seal | {name: getattr(plan, name) for name in IN_SEAL})
-
-
-def _run(id_: str, parts: Mapping[str, str]) -> Run:
-    seal = unmarked(json.loads(parts["seal"]))
-    text = "".join(parts[f"body/{i:04d}"] for i in range(seal["parts"]))
-    if _digest(text) != seal["digest"]:
-        raise ValueError("its parts are not those that were written")
-    ranks = seal.get("ranks")
-    plan = replace(
-        Plan.from_json(text), analyzed=seal.get("analyzed"), ranks=None if ranks is None else tuple(ranks)
-    )
-    begun = "".join(part for key, part in sorted(parts.items()) if key.startswith("done/"))
-    records = {int(i): Record(**record) for i, record in json.loads(begun or "{}").items()}
-    records |= {
-        int(key.removeprefix("step/")): Record(**json.loads(value))
-        for key, value in parts.items()
-        if key.startswith("step/")
-    }
-    if any(i >= len(plan.steps) for i in records):
-        raise ValueError(f"it has {len(plan.steps)} steps and a record of step {max(records)}")
-    head = Head(**json.loads(parts["head"]))
-    if head.until is not None and not (isinstance(head.until, (int, float)) and math.isfinite(head.until)):
-        raise ValueError(f"its pause ends at {head.until!r}: that is no time")
-    begun_after = (head.started or 0.0) - plan.created
-    if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE and begun_after < BY_ITSELF:
-        head = replace(head, started=plan.created)  # 0.9.0 wrote when it was begun: see ``by_hand``
-    made = {i for key, value in parts.items() if key.startswith("made/") for i in json.loads(value)}
-    return Run(id_, plan, head, records, Memory(made=made, told=frozenset(made)))
-
-
-def _name(id_: str, parts: Mapping[str, str]) -> str:
-    """The name of a plan that cannot be read, or else its id."""
-    try:
-        return str(json.loads(parts["seal"])["name"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return id_

@@ -86,17 +86,20 @@ class Rounds:
         now = self._now()
         if self._unwatched and self._ledger.read:
             self._restore_unwatched()
-        watched = [(i, watch) for i, watch in self._ledger.all() if self._has_to_do(i, watch)]
+        watched = []
+        for i, watch in self._ledger.all():
+            if self._has_to_do(i, watch):
+                watched.append((i, watch))
+            else:
+                watch.has_looked(
+                    "", now.steady
+                )  # of one that is off, and has nothing left to do, nothing fails
         each({i: partial(self._take_turn, i, watch, now) for i, watch in watched if now.steady >= watch.due})
         due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
         return max(0.1, min(due) - self._now().steady) if due else IDLE
 
     def _has_to_do(self, fscid: int, watch: Watch) -> bool:
-        """Of one that is off, and has nothing left to do, nothing fails."""
-        busy = watch.kept.mode != OFF or watch.unsaved or self._tick_interval.short(fscid)
-        if not busy:
-            watch.has_looked("", self._now().steady)
-        return busy
+        return watch.kept.mode != OFF or watch.unsaved or self._tick_interval.short(fscid)
 
     def _restore_unwatched(self) -> None:
         """Until nothing is left; what fails is tried again."""

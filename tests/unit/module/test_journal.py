@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 from fake_cluster import Crash, FakeCluster, Manager, plan
 
-from mds_partitioner.act.journal import AT_ONCE, PART, check_name
+from mds_partitioner.act.journal import AT_ONCE, check_name
+from mds_partitioner.act.pages import PART
 from mds_partitioner.act.run import (
     APPLIED,
     DONE,

@@ -3,6 +3,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from functools import cache, partial
 
 from ...model import NO_PIN
 from .choose import Candidate
@@ -37,7 +38,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     # A pin would end that; it is another piece soon; it goes with others only; it is moving.
     away = {*parted, *state.placed, *state.apart, *look.together, *going}
     linked, kept, loads, full, asked = look.linked, look.kept, look.loads, look.full, look.asked.by_ino
-    room = {rank: _room(look, rank) for rank in full}
+    room = cache(partial(_room, look))
     fixed = state.split | linked
     found = []
     for piece in look.view.pieces:
@@ -57,7 +58,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             rests = look.view.now - past.arrived < rest
             # Its rank can do less than was thought.
             worse = _worse(state.latency, past)
-            wrong = not past.lost and times[ino] == 1 and rank in full and (worse or room[rank])
+            wrong = not past.lost and times[ino] == 1 and rank in full and (worse or room(rank))
             if rests and not wrong and not resting:
                 continue
             avoid = past.move.source
