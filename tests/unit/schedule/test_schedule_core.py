@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mds_partitioner.engine.inside import CROWD
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.apart import FEW
 from mds_partitioner.schedule.core.decision import Scheduler
@@ -442,13 +443,18 @@ def test_where_the_whole_is_even_enough_only_full_ranks_are_relieved() -> None:
     assert {move.source for move in decision.moves} > {0, 1}
 
 
-@pytest.mark.parametrize(("others", "gives"), [(780.0, True), (900.0, False)])
+@pytest.mark.parametrize(
+    ("others", "inside", "gives"),
+    [(780.0, 30.0, True), (900.0, 30.0, False), (780.0, CROWD, True), (780.0, 0.9 * CROWD, False)],
+    ids=["far", "near", "some wait", "few wait"],
+)
 def test_a_full_rank_is_relieved_for_long_having_more_though_the_whole_is_even_enough(
-    others: float, gives: bool
+    others: float, inside: float, gives: bool
 ) -> None:
-    """No rank is idle, and none so much emptier that one look is enough."""
+    """No rank is idle, and none so much emptier that one look is enough. A load that breathes makes ranks
+    full of a handful that have a directory more than others, and that is even."""
     ranks = tuple(
-        RankView(r, others if r else 1000.0, 1.0 if r else 30.0, not r, 1000.0, 30.0) for r in range(6)
+        RankView(r, others if r else 1000.0, 1.0 if r else inside, not r, 1000.0, 30.0) for r in range(6)
     )
     pieces = tuple(
         Piece(50 * r.rank + k, f"/{r.rank}/{k}", r.rank, r.requests / 20.0, 100.0)

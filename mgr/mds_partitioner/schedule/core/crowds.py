@@ -24,7 +24,7 @@ from .look import Look
 from .state import Crowd, State
 from .view import Decision, Move, count
 
-CROWDED = 1.5  # times its share of all that waits: that is not noise
+CROWDED = 2.0  # times what waits at the others, each for its share: that is not noise, and worth moves
 STEP = 0.1  # of the rank's requests that go first: where all use all, so few may be all that waits
 MOST = 0.5  # of them that go at once; twice as many each time that others took their place
 HELPS = 0.98  # of its share that waited there before: what is left when it helps, at most
@@ -48,6 +48,11 @@ class Waiting:
     def times(self, rank: int) -> float:
         """What it has, in times of its share."""
         return self.loads[rank] / self.shares[rank] if self.shares[rank] else 1.0
+
+    def beside(self, rank: int) -> float:
+        """The same, in times of what the others have on the mean."""
+        others, share = (sum(of.values()) - of[rank] for of in (self.loads, self.shares))
+        return self.times(rank) * share / others if others > 0.0 else math.inf
 
 
 def waiting(look: Look) -> Waiting | None:
@@ -91,7 +96,9 @@ def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
         f"{count(moves)}, as requests wait {1000.0 * found.latency[top]:.0f} ms on rank {top}, and "
         f"{1000.0 * found.mean:.0f} ms on the mean; {decision.why}"
     )
-    state = replace(state, crowd=replace(crowd, eased=crowd.eased + 1, times=times[top]))
+    # Who gets some gives none: where all clients ask all ranks they wait there next, and so on for ever.
+    vain = {**state.vain, **{move.target: look.view.now for move in moves}}
+    state = replace(state, crowd=replace(crowd, eased=crowd.eased + 1, times=times[top]), vain=vain)
     return look.then(state).begun(moves).state, replace(decision, moves=moves, why=why)
 
 
@@ -118,7 +125,7 @@ def _crowded(look: Look, found: Waiting) -> list[int]:
         r
         for r, load in found.loads.items()
         if load * found.mean >= CROWD
-        and found.times(r) > CROWDED
+        and found.beside(r) > CROWDED
         and look.view.now - look.state.vain.get(r, -math.inf) >= rest
     ]
     give = {c.rank for c in (candidates(look, resting=True) if crowds else ())}

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ...engine.inside import LEAST_RATE
+from ...engine.inside import CROWD, LEAST_RATE
 from .choose import LEAST
 from .demand import BEGINS, HELD
 from .load import pressures, served, utilisations
@@ -45,7 +45,7 @@ def uneven(look: Look) -> tuple[State, str]:
     held = 1 if times > BEGINS else state.held + one
     stays = times <= BEGINS and not _passes(look, top)
     urgent = far and full and lowest < URGENT * relative[top] and times >= ENDS and stays
-    hot = _hot(look, relative, top, one) if far and top in look.full else NOBODY
+    hot = _hot(look, relative, top, one) if far and top in _keeping(look) else NOBODY
     lasts = (view.harmful and held >= HELD) or (look.idle and full and stays) or hot[1] >= HELD
     state = replace(state, held=held, hot=hot, even=False)
     waits = waited(look.then(state), top) and lowest < URGENT * relative[top]
@@ -106,9 +106,14 @@ def _hot(look: Look, relative: Mapping[int, float], top: int, one: int) -> tuple
     :param one: look more
     """
     before, looks = look.state.hot
-    if before in look.full and relative.get(before, 0.0) > 1.0 + look.band:
+    if before in _keeping(look) and relative.get(before, 0.0) > 1.0 + look.band:
         return before, looks + one
     return top, 1
+
+
+def _keeping(look: Look) -> frozenset[int]:
+    """Full ranks that keep clients waiting: one that is a little fuller than others does no harm before."""
+    return frozenset(r.rank for r in look.view.ranks if r.rank in look.full and r.inside >= CROWD)
 
 
 def _rising(look: Look, rank: int, one: int) -> Rising:

@@ -168,7 +168,8 @@ class State:
     :ivar rising: of what was idle and began to be used in the last looks
     :ivar even: at the last look each rank had its share, by what it can do itself, and none crawled
     :ivar crowd: where too much waits, though all ranks are full
-    :ivar vain: by rank: when taking some of that elsewhere was found not to help, steady clock, s
+    :ivar vain: by rank: when taking some of that elsewhere was found not to help, or it got some of it,
+        steady clock, s
     :ivar acting: it was uneven and is not even again
     :ivar past: moves of the last hour, oldest first
     :ivar split: inode numbers of pieces that are seen as their parts
