@@ -3,20 +3,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 Point = tuple[float, ...]
 NANOSECONDS = 1e9  # time counters are sent in nanoseconds
 
 
-def unbroken(points: Sequence[Point], longest: float) -> Sequence[Point]:
+def unbroken(points: Sequence[Point], longest: float, shortest: float = 0.0) -> Sequence[Point]:
     """The newest points of a counter or time average, between which it only grew and no more than ``longest``
-    seconds passed: of those before it began anew, or the clock was set, no rate can be told."""
+    seconds passed: of those before it began anew, or the clock was set, no rate can be told.
+
+    A point has the time at which the manager took the report (``DaemonPerfCounters::update``). Of reports
+    that waited, and came within less than ``shortest`` seconds of each other, only the last tells of then.
+    """
     for at in range(len(points) - 1, 0, -1):
         (before, *old), (then, *new) = points[at - 1], points[at]
         if not 0.0 < then - before <= longest or any(b < a for a, b in zip(old, new)):
-            return points[at:]
-    return points
+            points = points[at:]
+            break
+    later = [then[0] for then in points[1:]]
+    return [p for p, then in zip(points, [*later, math.inf]) if then - p[0] >= shortest]
 
 
 def _span(points: Sequence[Point], window: float) -> tuple[Point, Point] | None:

@@ -19,6 +19,7 @@ ENOUGH = 20  # requests of a kind whose mean tells something
 SELDOM = 0.02  # fetches a request: with more, requests may wait for the metadata pool
 # Without a standby, a dead MDS stays up:active in the FSMap, so silence is the only sign of it.
 MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mgr_stats_period; s
+TOGETHER = 0.8  # of that time: a report that comes sooner after another one shows that this one had to wait
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
 
 Points = Callable[[str], Sequence[tuple[float, ...]]]  # of a perf counter, by its path
@@ -66,10 +67,16 @@ def _quiet_after(host: Host) -> float:
     return max(AT_LEAST, MISSED * host.report_period())
 
 
-def _sample(host: Host, mds: MdsInfo, window: float, longest: float) -> RankSample:
-    def points(path: str) -> Sequence[tuple[float, ...]]:
-        return unbroken(host.counter(mds.name, path), longest)
+def _points(host: Host, mds: MdsInfo) -> Points:
+    longest, shortest = _quiet_after(host), TOGETHER * host.report_period()
 
+    def points(path: str) -> Sequence[tuple[float, ...]]:
+        return unbroken(host.counter(mds.name, path), longest, shortest)
+
+    return points
+
+
+def _sample(mds: MdsInfo, points: Points, window: float) -> RankSample:
     received = points("mds_server.handle_client_request")
     forwards = rate(points("mds.forward"), window)
     requests = served(rate(received, window), forwards)
@@ -113,8 +120,7 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
     :param now: seconds since the Unix epoch
     """
     quiet = silent(host, fs, now)
-    longest = _quiet_after(host)
-    samples = (_sample(host, mds, window, longest) for mds in fs.active())
+    samples = (_sample(mds, _points(host, mds), window) for mds in fs.active())
     return tuple(_stopped(s) if s.rank in quiet else s for s in samples)
 
 
@@ -140,9 +146,5 @@ def silent(host: Host, fs: FsState, now: float) -> dict[int, float]:
 def unheard(host: Host, fs: FsState) -> tuple[int, ...]:
     """Active ranks that have not reported twice to this manager, since they or it were started: what they
     serve is not known, and looks like nothing (DaemonServer::handle_open begins anew)."""
-    period, longest = host.report_period(), _quiet_after(host)
-
-    def points(mds: MdsInfo) -> Sequence[tuple[float, ...]]:
-        return unbroken(host.counter(mds.name, "mds_server.handle_client_request"), longest)
-
-    return tuple(mds.rank for mds in fs.active() if not rated(points(mds), period))
+    period, counter = host.report_period(), "mds_server.handle_client_request"
+    return tuple(mds.rank for mds in fs.active() if not rated(_points(host, mds)(counter), period))

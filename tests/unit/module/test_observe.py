@@ -87,6 +87,31 @@ def test_no_rate_is_told_over_a_restart_or_a_step_of_the_clock(
     assert unbroken(points, 20.0) == points[len(points) - newest :]
 
 
+@pytest.mark.parametrize("waited", [0.0, 7.0, 9.0, 14.0, 18.0, 24.0, 60.0])
+@pytest.mark.parametrize("window", [5.0, 10.0, 60.0])
+def test_reports_that_waited_and_came_together_make_no_rate_that_there_was_not(
+    waited: float, window: float
+) -> None:
+    """500 req/s, reported each 5 s; from 100 s on nothing comes for so long, and then all at once."""
+    sent = [(5.0 * k, 2500.0 * k) for k in range(1, 40)]
+    late = 100.0 + waited
+    came = [(max(at, late + 0.002 * k) if 100.0 <= at <= late else at, n) for k, (at, n) in enumerate(sent)]
+
+    class Waits(FakeCluster):
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            return seen if path == "mds_server.handle_client_request" else []
+
+    host: Any = Waits()
+    for last in range(12, len(came)):
+        if came[last][0] < came[last - 1][0] + 1.0:
+            continue  # the others come in a moment
+        seen: list[tuple[float, ...]] = list(came[last - 12 : last])
+        (sample, *_) = observe_ranks(host, host.state, window, seen[-1][0])
+        # What the last of those that waited tells is less than a report old.
+        assert not sample.rated or 375.0 <= sample.requests <= 625.0
+        assert sample.rated or late <= seen[-1][0] < late + 5.0
+
+
 def test_a_rank_whose_counters_began_anew_has_no_rate_before_the_second_report() -> None:
     class Restarted(FakeCluster):
         def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
