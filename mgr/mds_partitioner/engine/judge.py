@@ -48,14 +48,15 @@ def read_request(args: Args) -> JudgeRequest:
     """The arguments of `judge`, checked."""
     ranks, loads, latency, fetches = rank_series(args)
     mask = ranks_or_none(args, "mask")
-    saturated = saturated_epochs(loads, latency, fetches)
+    # One that is far slower than the others tells nothing of these; but nothing fits there.
+    saturated, teach = (saturated_epochs(loads, latency, fetches, alike=alike) for alike in (False, True))
     option, earlier = number(args, "capacity"), number_or_none(args, "learned_capacity")
     least, limit = number_or_none(args, "least_capacity"), number_or_none(args, "epoch_capacity")
     return JudgeRequest(
         ranks=tuple(ranks),
         loads=loads,
         saturated=saturated,
-        capacity=choose_capacity(loads, saturated, undisturbed(args, loads), option, earlier, least),
+        capacity=choose_capacity(loads, teach, undisturbed(args, loads), option, earlier, least),
         smoothness=number(args, "smoothness", above=True),
         threshold=number(args, "threshold"),
         role_threshold=number(args, "role_threshold"),

@@ -63,11 +63,17 @@ def test_a_rank_outside_the_mask_does_not_import() -> None:
     assert judge(arguments(mask=[0, 2]))["importers"] == [2]
 
 
-def test_a_saturated_rank_does_not_import_whatever_its_rate() -> None:
-    """Files made are dearer than files looked up: its rate is low, and it is full."""
-    slow = arguments(loads=[[2000] * 3, [450] * 3, [20] * 3], latency=[[0.0002] * 3, [0.1] * 3, [0.0002] * 3])
-    result: Any = judge(slow)
+@pytest.mark.parametrize(("most", "rate"), [(2000, 450), (5000, 420)])
+def test_a_saturated_rank_does_not_import_whatever_its_rate(most: int, rate: int) -> None:
+    """Files made are dearer than files looked up, or its host is slow: its rate is low, and it is full."""
+    slow = {"loads": [[most] * 3, [rate] * 3, [20] * 3], "latency": [[0.0002] * 3, [0.1] * 3, [0.0002] * 3]}
+    result: Any = judge(arguments(**slow))
     assert (result["saturated"], result["exporters"], result["importers"]) == ([1], [0], [2])
+
+
+def test_a_saturated_rank_that_is_far_slower_does_not_tell_what_others_can_serve() -> None:
+    slow = arguments(loads=[[5000] * 3, [420] * 3, [20] * 3], latency=[[0.0002] * 3, [0.1] * 3, [0.0002] * 3])
+    assert judge({**slow, "learned_capacity": 10000})["capacity"] == {"value": 10000.0, "source": "earlier"}
 
 
 def test_a_full_rank_outside_the_mask_counts_and_an_idle_one_does_not() -> None:
