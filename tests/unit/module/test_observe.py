@@ -294,7 +294,7 @@ class Daemons(FakeCluster):
             self.asked.append(names)
         told = {"session ls": self.sessions, "get subtrees": self.subtrees}.get(prefix)
         if prefix == "dump loads" and self.loads:
-            assert arguments["depth"] == 4  # /volumes/_nogroup/a/DIRECTORY
+            assert arguments["depth"] in (3, 4)  # /volumes/_nogroup/a, and /DIRECTORY
             told = self.loads
         silent = {name: Unavailable("no answer") for name in names if told is None or name in self.silent}
         if prefix == "dump loads":
@@ -455,6 +455,22 @@ def test_a_rank_that_does_not_tell_its_heat_makes_no_directory_look_idle() -> No
     daemons.loads = {"m0": hot({f"{A}/x": 30.0})}
     host: Any = daemons
     assert daemons.observed(Observer(host, [A])).inside == {}
+
+
+def test_a_rank_that_answers_late_has_the_heat_that_it_told_last() -> None:
+    """Clients mount the root. The full rank is late, and its requests would be no directory's."""
+    daemons = Daemons(ranks=2)
+    daemons.sessions = {f"m{rank}": [session(rank, rank, "/")] for rank in range(2)}
+    daemons.subtrees = {"m0": [subtree("", 0)]}
+    told = {"m0": hot({A: 30.0, B: 10.0}), "m1": hot({A: 5.0})}
+    host: Any = daemons
+    observer = Observer(host, [A, B])
+    for daemons.loads in (told, {"m1": told["m1"]}):
+        seen = daemons.observed(observer).directories
+        assert [row.requests for row in seen] == pytest.approx([175.0, 25.0])
+    daemons.state = replace(daemons.state, mds=daemons.state.mds[1:])
+    (_, b) = daemons.observed(observer).directories
+    assert b.requests == 0.0, "its rank was stopped"
 
 
 def test_what_a_rank_that_does_not_answer_has_is_what_it_had() -> None:
