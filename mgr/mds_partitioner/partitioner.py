@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -58,6 +59,19 @@ from .verify.whereabouts import MdsWhereabouts
 
 GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
 """What of the head an order to go on resets."""
+
+ANEW = 2  # times that a plan is made anew, as something was deleted meanwhile
+
+
+def _of_what_is_there(make: Callable[[], Plan]) -> Plan:
+    """What is deleted while a plan is made is no part of it when it is made anew.
+
+    :raises NotFound: something was deleted each time
+    """
+    for _ in range(ANEW):
+        with suppress(NotFound):
+            return make()
+    return make()
 
 
 class Partitioner:
@@ -227,17 +241,21 @@ class Partitioner:
             for_policy=switch is not None and not switch.old_automate and AUTOMATE not in made_before,
             to_auth=self.plans.to_auth(fs) if to_auth else None,
         )
-        made = make_plan(
-            name or self.plans.free_name(),
-            present(self._host, fs, found.judgement, ours.pins),
-            wish.ranks,
-            lambda judged: gather(self._host, fs, judged, wish, ours),
-            settings,
-            self._engine.call,
-            lambda path, lasts: brood_of(self._host, fs, path, lasts),
-            now.wall,
-            found.ended,
-        )
+
+        def make() -> Plan:
+            return make_plan(
+                name or self.plans.free_name(),
+                present(self._host, fs, found.judgement, ours.pins),
+                wish.ranks,
+                lambda judged: gather(self._host, fs, judged, wish, ours),
+                settings,
+                self._engine.call,
+                lambda path, lasts: brood_of(self._host, fs, path, lasts),
+                now.wall,
+                found.ended,
+            )
+
+        made = _of_what_is_there(make)
         only = None if ranks is None else wish.ranks
         made = replace(made, created=at, ranks=only, caveats=(*made.caveats, *failed))
         return self.plans.save(made, named=name is not None) if save else made

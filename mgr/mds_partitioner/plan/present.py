@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,13 +19,14 @@ from ..observe.subtrees import SubtreeMap, subtree_map
 
 A_CALL = 100  # directories in one call: three questions each, and a saturated MDS takes 0.1 s for one
 IDLE = 1.0  # req/s: who has more is in some cache
-LOOKED_FOR = 200  # of those with most workload: what a plan does hangs on these
+LOOKED_FOR = 200  # of those with most workload: what a plan does hangs on these; and parents of the others
 
 
 def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, int]) -> Judgement:
     """Where directories are is asked of the MDSs; the pin is read of those with most workload, and of those
-    whose pin the journal does not explain. What is gone is left out, of the ranks' loads, too, and told. What
-    cannot be read any more stays as it was seen.
+    whose pin the journal does not explain; of the others it is seen whether their parents still have them.
+    What is gone is left out, of the ranks' loads, too, and told. What cannot be read any more stays as it was
+    seen.
 
     :param ours: the pin that this module last set, by inode number
     :raises PartitionerError: the file system does not answer, or the mount is lost
@@ -37,9 +38,11 @@ def present(host: Host, fs: FsState, judgement: Judgement, ours: Mapping[int, in
         s.directory for s in seen if s.directory.ino in most or s.pin != ours.get(s.directory.ino, NO_PIN)
     ]
     pins, gone = _read(host, fs, doubtful)
+    looked_at = {d.ino for d in doubtful}
+    gone |= _deleted(host, fs, [s.directory for s in seen if s.directory.ino not in looked_at])
     there = [row for row in judgement.directories if row.seen.directory.ino not in gone]
     where = subtree_map(host, fs, [row.seen.directory.path for row in there])
-    left_out = (d.path for d in doubtful if d.ino in gone)
+    left_out = (s.directory.path for s in seen if s.directory.ino in gone)
     caveats = replace(judgement.caveats, gone=(*judgement.caveats.gone, *left_out))
     if not where.silent:
         caveats = replace(caveats, unmapped=())
@@ -80,6 +83,32 @@ def _look(directories: Sequence[Directory], mount: FileSystem) -> tuple[dict[int
             if e.code in LOST:
                 raise
     return pins, gone
+
+
+def _deleted(host: Host, fs: FsState, directories: Sequence[Directory]) -> set[int]:
+    """Inode numbers of those that their parents do not have any more, a call for a parent: of subvolumes that
+    is their group. Of parents those with most of them.
+
+    :raises PartitionerError: the file system does not answer, or the mount is lost
+    """
+    by_parent = defaultdict[str, set[int]](set)
+    for directory in directories:
+        by_parent[directory.path.rpartition("/")[0] or "/"].add(directory.ino)
+    most = sorted(by_parent, key=lambda path: (-len(by_parent[path]), path))[:LOOKED_FOR]
+    there = ((by_parent[path], host.on_fs(fs, partial(_in, path))) for path in most)
+    return {ino for inos, found in there if found is not None for ino in inos - found}
+
+
+def _in(path: str, mount: FileSystem) -> set[int] | None:
+    """Inode numbers of the directories in one; None: it cannot be listed."""
+    try:
+        return set() if mount.over_link(path) else {ino for _, ino in mount.subdirectories(path)}
+    except NotFound:
+        return set()
+    except CephError as e:
+        if e.code in LOST:
+            raise
+        return None
 
 
 def _now(

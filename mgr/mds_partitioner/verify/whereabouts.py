@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..ceph.host import Host
-from ..ceph.volumes import DELETING, VOLUMES
+from ..ceph.volumes import internal
 from ..errors import CephError, NotFound, PartitionerError, Unavailable
 from ..model import ROOT, FsState
 from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
@@ -81,7 +81,7 @@ class MdsWhereabouts:
             seen.add(at)
         path = "".join(reversed(names))
         # An MDS calls what was deleted "~mds0/stray1/..." as long as it has it.
-        if not path.startswith("/") or path.startswith(f"{VOLUMES}/{DELETING}/"):
+        if not path.startswith("/") or internal(path):
             return None
         return self._checked(fs, path, ino)
 

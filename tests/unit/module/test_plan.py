@@ -20,15 +20,16 @@ from verdicts import UNKNOWN, verdict
 from mds_partitioner import clock
 from mds_partitioner.act.run import INTENT, RUNNING, Run
 from mds_partitioner.engine_client import EngineClient
-from mds_partitioner.errors import BadInput, Busy, CephError, NotPermitted, Unavailable
+from mds_partitioner.errors import BadInput, Busy, CephError, NotFound, NotPermitted, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis, restored
 from mds_partitioner.judge.archive import Found
 from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
+from mds_partitioner.partitioner import ANEW
 from mds_partitioner.plan.caveats import caveats, less_even, of_elastic
-from mds_partitioner.plan.circumstances import TO_AUTH, Circumstances, check_ranks
+from mds_partitioner.plan.circumstances import TO_AUTH, Circumstances, brood_of, check_ranks
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
 from mds_partitioner.plan.ranks import balanced_ranks, format_ranks, mask_ranks, parse_ranks, ranks_mask
@@ -418,26 +419,57 @@ def test_what_is_found_over_a_link_was_renamed() -> None:
     assert not now.directories and len(now.caveats.gone) == len(seen.directories) > 0
 
 
-@pytest.mark.parametrize("how", ["deleted", "renamed", "replaced"])
-@pytest.mark.parametrize("heavy", ["mask", "fanout"])
-def test_what_was_deleted_since_the_analysis_is_no_part_of_a_plan(
-    engine: EngineClient, how: str, heavy: str
+@pytest.mark.parametrize("times", [1, ANEW, ANEW + 1])
+def test_what_is_deleted_while_a_plan_is_made_is_no_part_of_it(
+    engine: EngineClient, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Heavy ones, when it is read how they can be divided."""
     cluster = Cluster([900.0, 10.0, 10.0, 10.0])
     manager = Manager(cluster)
     partitioner: Any = manager.partitioner
     partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
-    gone = cluster.directories[100].path
+    left, gone = [times], cluster.directories[100].path
+
+    def read(host: Any, fs: FsState, path: str, lasts: Any) -> Any:
+        if path != gone or not left[0]:
+            return brood_of(host, fs, path, lasts)
+        left[0] -= 1
+        if not left[0]:
+            del cluster.directories[100]
+        raise NotFound(f"cannot read {path!r}")
+
+    monkeypatch.setattr("mds_partitioner.partitioner.brood_of", read)
+    if times > ANEW:
+        with pytest.raises(NotFound):
+            partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+        return
+    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+    assert {row.ino for row in plan.rows} == {101, 102, 103}
+
+
+@pytest.mark.parametrize("how", ["deleted", "renamed", "replaced"])
+@pytest.mark.parametrize("heavy", ["mask", "fanout"])
+@pytest.mark.parametrize(("looked_for", "ino"), [(200, 100), (1, 103)])
+def test_what_was_deleted_since_the_analysis_is_no_part_of_a_plan(
+    engine: EngineClient, how: str, heavy: str, looked_for: int, ino: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it has not so much workload that it is looked for by itself."""
+    monkeypatch.setattr("mds_partitioner.plan.present.LOOKED_FOR", looked_for)
+    cluster = Cluster([900.0, 10.0, 10.0, 10.0])
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    gone = cluster.directories[ino].path
     if how == "renamed":
-        cluster.directories[100].path += "-new"
+        cluster.directories[ino].path = "/volumes/_nogroup/new/" + str(ino)
     else:
-        del cluster.directories[100]
+        del cluster.directories[ino]
     if how == "replaced":
         cluster.directories[700] = Directory(gone)
     plan = partitioner.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=False)
-    assert {row.ino for row in plan.rows} == {101, 102, 103}
+    assert {row.ino for row in plan.rows} == {100, 101, 102, 103} - {ino}
     assert f"{gone!r} is gone: it is no part of this plan" in plan.caveats
-    assert 100 not in {step.ino for step in plan.steps}
+    assert ino not in {step.ino for step in plan.steps}
 
 
 def test_one_note_tells_of_all_that_is_gone() -> None:

@@ -106,8 +106,9 @@ def test_what_was_deleted_is_nowhere(ceph: Ceph) -> None:
     assert path_of(ceph) is None, "not purged yet"
     ceph.cached[DIRECTORY] = "~mds0/stray0/10000000007"
     assert path_of(ceph) is None, "still open somewhere"
-    ceph.cached[DIRECTORY] = "/volumes/_deleting/x"
-    assert path_of(ceph) is None, "in the volumes module's trash"
+    for trash in ("/volumes/_deleting/x", "/volumes/g/sv/.trash/3f1c", "/volumes/g/sv/.trash/3f1c/data"):
+        ceph.cached[DIRECTORY] = trash
+        assert path_of(ceph) is None, "in the volumes module's trash; the other one is what has snapshots"
 
 
 def deleted(ceph: Any) -> bool:
