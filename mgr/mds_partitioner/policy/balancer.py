@@ -300,7 +300,7 @@ class Balancer:
             self._epoch(fs, switch, watch, now, turn)
 
     def _epoch(self, fs: FsState, switch: Switch, watch: Watch, now: Now, turn: Turn) -> None:
-        ours = switching.in_force(fs, switch)
+        ours = switching.in_use(fs, switch)
         away = inactive(fs) if ours else None
         told = ours and away is None
         try:
@@ -380,6 +380,8 @@ class Balancer:
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now, switch: Switch) -> Hints:
         settings = self._settings()
         hints = self._hints(fs, settings, verdict.capacity.value, now, switch)
+        if switch.policy == policies.GREEDYSPILL:  # it reads nothing else, and each push is an FSMap
+            return replace(switch.hints, mask=hints.mask, interval=hints.interval)
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
         beats = settings.epoch / max(1, hints.interval)  # 0: MDSs balance nothing

@@ -13,7 +13,8 @@ from ..errors import BadInput, Unavailable
 from ..workers import Workers
 
 HOME = Path(__file__).resolve().parents[3] / "mantle"  # beside the folder of the manager's modules
-SHIPPED = ("lunule", "greedyspill")
+GREEDYSPILL = "greedyspill"
+SHIPPED = ("lunule", GREEDYSPILL)
 CUSTOM = "custom"
 LARGEST = 48 * 1024  # bytes: the mon's key/value store, where the journal is, takes 64 KiB
 FILE_TIME = 5.0  # s for reading one: its mount may hang

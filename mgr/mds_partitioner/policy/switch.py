@@ -327,9 +327,15 @@ def balances(fs: FsState) -> bool:
     return fs.balancer.startswith(PREFIX)
 
 
+def in_use(fs: FsState, switch: Switch) -> bool:
+    """Do the MDSs read our object, or has an operator set another balancer since? They go on with a mask of
+    ranks that are not there: it is the policy that has to know."""
+    return fs.balance_automate and fs.balancer == switch.object
+
+
 def in_force(fs: FsState, switch: Switch) -> bool:
-    """Do the MDSs use our object, or has an operator set another balancer, or a mask of no rank, since?"""
-    return fs.balance_automate and fs.balancer == switch.object and mask_of(fs) != ()
+    """Do they balance by it, or has an operator set a mask of no rank since?"""
+    return in_use(fs, switch) and mask_of(fs) != ()
 
 
 def ours_in_force(fs: FsState, switch: Switch) -> bool:

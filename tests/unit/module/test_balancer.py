@@ -147,7 +147,8 @@ def test_the_interval_of_beats_is_told_and_told_again_when_it_is_set(
 
 def test_another_mask_is_told_at_once(cluster: Cluster, balancer: Balancer, time: Clock) -> None:
     balancer.on(cluster.state, "lunule", None, False)
-    for mask, told in (("0xf", "mask = {0, 1, 2, 3}"), ("0x3", "mask = {0, 1}")):
+    # MDSs go on with one of ranks that are not there, and the policy is to move nothing then.
+    for mask, told in (("0xf", "mask = {0, 1, 2, 3}"), ("0x3", "mask = {0, 1}"), ("0x30", "mask = {4, 5}")):
         cluster.state = replace(cluster.state, bal_rank_mask=mask)
         time.now += SETTINGS.epoch
         balancer.tick()
@@ -594,6 +595,23 @@ def test_another_mask_is_told_also_while_the_engine_fails(
     time.now += SETTINGS.epoch
     balancer.tick()
     assert cluster.state.balancer == before, "once"
+
+
+@pytest.mark.parametrize(("policy", "pushes"), [("lunule", True), ("greedyspill", False)])
+def test_a_policy_is_told_what_it_reads(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, policy: str, pushes: bool
+) -> None:
+    """GreedySpill looks at the mask alone: a forecast would be an FSMap for nothing."""
+    balancer.on(cluster.state, policy, None, False)
+    first = cluster.state.balancer
+    ranks.growing()
+    time.now += SETTINGS.hint_interval
+    balancer.tick()
+    assert (cluster.state.balancer != first) == pushes
+    cluster.state = replace(cluster.state, bal_rank_mask="0x3")
+    time.now += SETTINGS.hint_interval
+    balancer.tick()
+    assert "mask = {0, 1}" in cluster.objects[cluster.state.balancer].partition("\n")[0]
 
 
 def test_a_forecast_that_is_over_is_withdrawn_also_while_the_engine_fails(
