@@ -68,6 +68,7 @@ class RankSample:
     imported_total: int = 0
     quickest: float = 0.0  # mean latency of the quickest of its common kinds of requests, s; 0: not measured
     fetches: float = 0.0  # directory fetches/s from the metadata pool
+    pooled: float = 0.0  # requests that wait for the metadata pool, on the mean, where these may be many
     links: float = 0.0  # part of the requests that make hard links
     lookups: float = 0.0  # part of the requests that look up a name
     listings: float = 0.0  # requests/s for a directory's entries
@@ -86,6 +87,13 @@ class RankSample:
     def inside(self) -> float:
         """Requests in work or waiting, on the mean (Little's law); 0 where ``quickest`` was not measured."""
         return self.requests * self.quickest
+
+    @property
+    def own(self) -> float:
+        """``quickest`` without the time in which the rank waits for the metadata pool, and serves others, s;
+        0: nearly all of it is. Of a few clients most wait where it takes longest."""
+        left = self.inside - self.pooled
+        return left / self.requests if left > self.pooled else 0.0
 
 
 @dataclass(frozen=True)

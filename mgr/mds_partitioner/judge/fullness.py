@@ -82,7 +82,7 @@ def fullness(
         {
             "ranks": list(series),
             "loads": [[s.requests for s in row] for row in series.values()],
-            "latency": [[s.quickest for s in row] for row in series.values()],
+            "latency": [[s.own for s in row] for row in series.values()],
             "fetches": [[s.fetches for s in row] for row in series.values()],
             "moved": moved(series),
             "passed": [[s.forwards for s in row] for row in series.values()],

@@ -127,7 +127,7 @@ def rank_arguments(
     return {
         "ranks": list(series),
         "loads": [_loads(row) for row in series.values()],
-        "latency": [[s.quickest for s in row] for row in series.values()],
+        "latency": [[s.own for s in row] for row in series.values()],
         "fetches": [[s.fetches for s in row] for row in series.values()],
         "moved": moved(series),
         "capacity": settings.rank_capacity,

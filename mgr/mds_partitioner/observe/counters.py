@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import fmean
 
 Point = tuple[float, ...]
 NANOSECONDS = 1e9  # time counters are sent in nanoseconds
@@ -69,6 +70,12 @@ def counted(points: Sequence[Point], window: float) -> float:
     """How many it is the mean of, per second."""
     span = _span(points, window)
     return mean_and_count(points, window)[1] / (span[1][0] - span[0][0]) if span else 0.0
+
+
+def mean_level(points: Sequence[Point], window: float) -> float:
+    """Mean of a gauge over the last ``window`` seconds, as reports found it; 0 when there is none."""
+    lately = [value for at, value, *_ in points if points[-1][0] - at < window]
+    return fmean(lately) if lately else 0.0
 
 
 def level(points: Sequence[Point]) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..ceph.host import Host
 from ..engine.inside import EASY
 from ..model import FsState, MdsInfo, RankSample
-from .counters import counted, level, mean_and_count, mean_time, rate, rated, unbroken
+from .counters import counted, level, mean_and_count, mean_level, mean_time, rate, rated, unbroken
 
 # Counters of src/mds/Server.cc, reported to the managers; the common kinds are enough.
 KINDS = (
@@ -21,6 +21,7 @@ SELDOM = 0.02  # fetches a request: with more, requests may wait for the metadat
 MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mgr_stats_period; s
 TOGETHER = 0.8  # of that time: a report that comes sooner after another one shows that this one had to wait
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
+READS, WRITES = ("op_r",), ("op_w", "op_rmw")
 
 Points = Callable[[str], Sequence[tuple[float, ...]]]  # of a perf counter, by its path
 Kinds = Mapping[str, tuple[float, float]]  # of requests, that a rank has served: s, mean; how many
@@ -56,6 +57,16 @@ def quickest(of: Kinds, latency: float, requests: float, fetches: float = 0.0) -
     return few if rests else common
 
 
+def pooled(points: Points, active: float, window: float) -> float:
+    """Requests that wait for the metadata pool, on the mean: each read under way (Objecter.cc) is for one, at
+    least.
+
+    :param active: operations under way, reads and writes, on the mean
+    """
+    reads, writes = (sum(rate(points(f"objecter.{op}"), window) for op in ops) for ops in (READS, WRITES))
+    return active * reads / (reads + writes) if reads else 0.0
+
+
 def part(points: Points, kind: str, window: float, requests: float) -> float:
     """Of the requests, 0 to 1: those of a kind. requests: of all kinds, req/s"""
     of_these = counted(points(f"mds_server.req_{kind}_latency"), window)
@@ -76,7 +87,8 @@ def _points(host: Host, mds: MdsInfo) -> Points:
     return points
 
 
-def _sample(mds: MdsInfo, points: Points, window: float) -> RankSample:
+def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
+    points = _points(host, mds)
     received = points("mds_server.handle_client_request")
     forwards = rate(points("mds.forward"), window)
     requests = served(rate(received, window), forwards)
@@ -84,6 +96,8 @@ def _sample(mds: MdsInfo, points: Points, window: float) -> RankSample:
     crowded = requests * latency >= 1.0  # less cannot be a full rank, and needs no closer look
     of = kinds(points, window) if crowded else None
     fetches = sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0
+    waits = fetches > SELDOM * requests
+    active = mean_level(host.counter(mds.name, "objecter.op_active"), window) if waits else 0.0
     return RankSample(
         rank=mds.rank,
         name=mds.name,
@@ -107,6 +121,7 @@ def _sample(mds: MdsInfo, points: Points, window: float) -> RankSample:
         heard=bool(received),
         rated=rated(received, window),
         fetches=fetches,
+        pooled=pooled(points, active, window) if waits else 0.0,
     )
 
 
@@ -120,13 +135,13 @@ def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[R
     :param now: seconds since the Unix epoch
     """
     quiet = silent(host, fs, now)
-    samples = (_sample(mds, _points(host, mds), window) for mds in fs.active())
+    samples = (_sample(host, mds, window) for mds in fs.active())
     return tuple(_stopped(s) if s.rank in quiet else s for s in samples)
 
 
 def _stopped(sample: RankSample) -> RankSample:
     """What is known of a rank that has stopped reporting: what it holds, and nothing that it does."""
-    still = replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, rated=False)
+    still = replace(sample, requests=0.0, latency=0.0, quickest=0.0, fetches=0.0, pooled=0.0, rated=False)
     still = replace(still, exported=0.0, imported=0.0, links=0.0, lookups=0.0, listings=0.0)
     return replace(still, forwards=0.0, peers=0.0, reported=0.0)
 

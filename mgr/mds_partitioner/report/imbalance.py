@@ -61,6 +61,7 @@ def _rates(s: RankSample, forecast: float) -> dict[str, Optional[float]]:
         "latency": round(s.latency, 6),
         "quickest": round(s.quickest, 6),
         "fetches": round(s.fetches, 2),
+        "pooled": round(s.pooled, 2),
         "exported": round(s.exported, 2),
         "imported": round(s.imported, 2),
     }

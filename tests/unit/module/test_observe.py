@@ -10,12 +10,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from fake_cluster import SETTINGS, FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mds_partitioner.engine.calls import CALLS
+from mds_partitioner.engine.saturation import saturated_epochs, saturated_ranks
 from mds_partitioner.errors import CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.judgement import Caveats, judge
@@ -1034,6 +1036,47 @@ def test_of_a_kind_that_waits_for_clients_the_few_of_others_tell(
 ) -> None:
     """In ms."""
     assert quickest(kinds(latencies(**of), 10), 0.01, requests, fetches) == pytest.approx(found / 1000.0)
+
+
+class Fetching(FakeCluster):
+    """Rank 0 answers 640 lookups/s, 64 at a time; of them so many a second fetch a directory."""
+
+    fetches, active, reads, writes = 0.0, 0, 0.0, 0.0
+
+    def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+        if path == "objecter.op_active":
+            return [(0.0, 0.0), (5.0, float(self.active + 2)), (10.0, float(self.active - 2))]
+        if path.endswith("latency"):
+            count = 6400.0 if path in ("mds.reply_latency", "mds_server.req_lookup_latency") else 0.0
+            return [(0.0, 0.0, 0.0), (10.0, count * 1e8, count)]
+        counts = {"mds_server.handle_client_request": 640.0, "mds.dir_fetch_complete": self.fetches}
+        counts |= {"objecter.op_r": self.reads, "objecter.op_w": self.writes}
+        return [(0.0, 0.0), (10.0, 10.0 * counts.get(path, 0.0))]
+
+
+@pytest.mark.parametrize(
+    ("fetches", "active", "reads", "writes", "full"),
+    [
+        (0.0, 0, 0.0, 0.0, True),
+        (64.0, 62, 64.0, 0.0, False),  # a slow pool: nearly all wait for it
+        (64.0, 34, 64.0, 0.0, False),  # most
+        (64.0, 4, 64.0, 0.0, True),  # a quick one
+        (64.0, 62, 5.0, 95.0, True),  # of what is under way there nearly all is the journal
+        (12.0, 62, 12.0, 0.0, True),  # so few that it is for something else
+        (64.0, 62, 0.0, 0.0, True),  # nobody knows
+    ],
+)
+def test_what_waits_for_the_metadata_pool_fills_no_rank(
+    fetches: float, active: int, reads: float, writes: float, full: bool
+) -> None:
+    cluster = Fetching()
+    cluster.fetches, cluster.active, cluster.reads, cluster.writes = fetches, active, reads, writes
+    host: Any = cluster
+    (sample, *_) = observe_ranks(host, host.state, 10.0, 11.0)
+    assert sample.inside == pytest.approx(64.0), "its clients wait for it either way"
+    rates, own, fetched = ([[value] * 3] for value in (sample.requests, sample.own, sample.fetches))
+    marks = saturated_epochs(np.array(rates), np.array(own), np.array(fetched))
+    assert bool(saturated_ranks(marks)[0]) == full
 
 
 def test_how_many_requests_are_of_a_kind_is_counted() -> None:
