@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from docs.claims import markers, picture
+from docs.claims import markers
 from docs.claims.claim import Claim
+from docs.claims.pictures import PICTURES
 from docs.claims.results import Results
 from docs.claims.texts import CLAIMS
 from experiments.common.measurement import exit_status
@@ -57,8 +58,9 @@ def _work(top: Path, check: bool, strict: bool) -> None:
         new = markers.filled(text, lambda name: str(claim(name)))
         if new != text:
             path.write_text(new)
-    if not check and any(picture.PLACE.name in text for text in documents.values()):
-        picture.draw(results, top / picture.PLACE)
+    for picture in () if check else PICTURES:
+        if any(picture.place in text for text in documents.values()):
+            picture.draw(results, top)
     print(f"{len(CLAIMS)} claims agree with the data; rendered anew: {'; '.join(wrong) or 'none'}")
     headline = [place.name for place in markers.places(documents[top / HEADLINE])]
     _tell_age({name: claim(name) for name in headline}, strict)
