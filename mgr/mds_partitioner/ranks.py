@@ -98,7 +98,9 @@ class Ranks:
         asked = rank_arguments(history.series(), settings, None, _among(fs, history.latest))
         judged = self._judged.get(fs.fscid)
         if judged is not None and judged.history is history and judged.asked == asked:
-            return judged.verdict
+            # What was learned before a fail-over may be read later than the first epoch is judged.
+            if judged.verdict.capacity.value is not None or self.learned(fs.fscid) is None:
+                return judged.verdict
         known, span = self._learned.get(fs.fscid), EPOCHS * settings.epoch
         least = None if known is None else known.least(now, span)
         arguments = asked | {"learned_capacity": self.learned(fs.fscid), "least_capacity": least}

@@ -84,30 +84,36 @@ class App:
 
 
 class Once:
-    """Renders each snapshot once, however many ask for it."""
+    """Renders each snapshot once, and once more when it is old, however many ask for it."""
 
-    def __init__(self, newest: Callable[[], Snapshot], render: Callable[[Snapshot], bytes]) -> None:
-        self._newest, self._render = newest, render
+    def __init__(
+        self, newest: Callable[[], Snapshot], old: Callable[[], bool], render: Callable[[Snapshot, bool], bytes]
+    ) -> None:
+        self._newest, self._is_old, self._render = newest, old, render
         self._lock = threading.Lock()
-        self._of: Snapshot | None = None
+        self._of: tuple[Snapshot, bool] | None = None
         self._made = b""
 
     def __call__(self) -> bytes:
         """The newest snapshot, rendered."""
-        snapshot = self._newest()
+        snapshot, old = self._newest(), self._is_old()
         with self._lock:
-            if snapshot is not self._of:
-                self._made, self._of = self._render(snapshot), snapshot
+            if self._of is None or snapshot is not self._of[0] or old != self._of[1]:
+                self._made, self._of = self._render(snapshot, old), (snapshot, old)
             return self._made
 
 
 def active_app(newest: Callable[[], Snapshot], epoch: Callable[[], float], late: Callable[[], float]) -> App:
     """The active manager's answers. ``epoch``, and by how much the next is overdue, in seconds."""
-    metrics = Once(newest, lambda snapshot: exposition(families(snapshot)))
-    status = Once(newest, lambda snapshot: page(snapshot, epoch()).encode())
+
+    def old() -> bool:
+        return late() > min(SLACK + 2 * epoch(), LATE)
+
+    metrics = Once(newest, old, lambda snapshot, _: exposition(families(snapshot)))
+    status = Once(newest, old, lambda snapshot, old: page(snapshot, epoch(), old=old).encode())
 
     def health() -> Response:
-        if not newest().time or late() > min(SLACK + 2 * epoch(), LATE):
+        if not newest().time or old():
             return plain("503 Service Unavailable", "no new snapshot")
         return plain("200 OK", "ok")
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 from xml.etree.ElementTree import Element
 
 from .markup import el
@@ -13,7 +14,7 @@ from .state import Point
 WIDTH, HEIGHT = 1000.0, 100.0  # units of the drawing, not pixels
 GRID = (1.0, 0.5, 0.0)
 TIMES = ("60 min ago", "45", "30", "15", "now")
-GAP = 3.0  # times the usual distance of two points, beyond which they are not joined
+NEAR, GAP = 2, 3.0  # distances on each side; times their median: points that are farther apart are not joined
 
 
 def _x(time: float, now: float) -> float:
@@ -25,21 +26,19 @@ def _y(factor: float) -> float:
 
 
 def _pieces(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Points that belong together: a pause in the observation is a gap in the line."""
-    distances = sorted(b.time - a.time for a, b in zip(points, points[1:]))
-    usual = distances[len(distances) // 2] if distances else 0.0
-    piece: list[Point] = []
-    for point in points:
-        if piece and point.time - piece[-1].time > GAP * usual:
-            yield piece
-            piece = []
-        piece.append(point)
-    if piece:
-        yield piece
+    """Points that belong together: a pause in the observation is a gap in the line. Epochs that have become
+    longer are none."""
+    far = [b.time - a.time for a, b in zip(points, points[1:])]
+    beside = ([*far[max(0, at - NEAR) : at], *far[at + 1 : at + 1 + NEAR]] for at in range(len(far)))
+    pauses = [at for at, near in enumerate(beside, 1) if near and far[at - 1] > GAP * median(near)]
+    for begin, end in zip([0, *pauses], [*pauses, len(points)]):
+        yield list(points[begin:end])
 
 
 def _path(points: Sequence[Point], now: float) -> str:
-    return " ".join(f"{_x(p.time, now):.1f},{_y(p.factor):.1f}" for p in points)
+    # A line of one point is not drawn, one from it to itself is a dot.
+    ends = points if len(points) > 1 else [*points, *points]
+    return " ".join(f"{_x(p.time, now):.1f},{_y(p.factor):.1f}" for p in ends)
 
 
 def _level(kind: str, factor: float) -> Element:
@@ -54,7 +53,7 @@ def factor_chart(points: Sequence[Point], threshold: float, now: float) -> Eleme
         el("title", f"imbalance factor over the last hour: now {last}, threshold {threshold:g}"),
         *(_level("grid", value) for value in GRID),
         _level("limit", threshold),
-        *(el("polyline", class_="line", points=_path(piece, now)) for piece in _pieces(points)),
+        *(el("polyline", class_="line", points=_path(piece, now)) for piece in _pieces(points) if piece),
         viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
         preserveAspectRatio="none",
         role="img",

@@ -19,10 +19,11 @@ from .markup import Node, document, el, style
 from .state import AnalysisState, FsSample, HotState, PlanState, RankState, SchedulerState, Snapshot
 from .stylesheet import STYLE
 
-SOONEST_RELOAD = 5  # s
+SOONEST_RELOAD, LATEST_RELOAD = 5, 10  # s: plans are told as they are now in each epoch, however long
 MOST_HOT = 5  # that are shown
 NEAR = 0.9  # of its capacity: a rank that is shown as full
 UNKNOWN = "unknown"
+OLD = "These numbers are old: no epoch has ended since. See 'ceph health detail', and the manager's log."
 
 
 def _shell(*body: Node, reload: int) -> str:
@@ -37,15 +38,15 @@ def _shell(*body: Node, reload: int) -> str:
     return document(el("html", head, el("body", *body), lang="en"))
 
 
-def page(snapshot: Snapshot, epoch: float) -> str:
-    """The active manager's page. ``epoch`` in seconds."""
+def page(snapshot: Snapshot, epoch: float, *, old: bool = False) -> str:
+    """The active manager's page. ``epoch`` in seconds; old: the next one should have ended long ago."""
     at = f"{clock.told(snapshot.time)} {clock.zone(snapshot.time)}"
     seen = f"as of {at}, every {epoch:g} s" if snapshot.time else "no epoch has ended yet"
-    problem = (
-        [el("section", el("p", snapshot.engine_problem, class_="bad"), id="engine-problem")]
-        if snapshot.engine_problem
-        else []
-    )
+    problem = [
+        el("section", el("p", text, class_="bad"), id=name)
+        for name, text in (("old", OLD if old else ""), ("engine-problem", snapshot.engine_problem))
+        if text
+    ]
     sections = [_file_system(sample) for sample in snapshot.filesystems]
     return _shell(
         el(
@@ -55,7 +56,7 @@ def page(snapshot: Snapshot, epoch: float) -> str:
             el("p", el("a", "metrics", href="/metrics")),
         ),
         el("main", *problem, *(sections or [el("p", "There is no file system.", class_="dim")])),
-        reload=max(SOONEST_RELOAD, round(epoch)),
+        reload=min(LATEST_RELOAD, max(SOONEST_RELOAD, round(epoch))),
     )
 
 

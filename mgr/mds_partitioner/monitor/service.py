@@ -17,7 +17,7 @@ from ..act.choice import watched
 from ..act.registry import Plans
 from ..analyzer import Analyzer
 from ..ceph.host import Host
-from ..errors import BadOption, PartitionerError, Unheard
+from ..errors import BadOption, PartitionerError, Unavailable, Unheard, unexpected
 from ..judge.analysis import RUNNING
 from ..loop import Loop
 from ..model import FsState
@@ -103,7 +103,7 @@ class Monitor:
     def _run(self) -> float:
         now = time.monotonic()
         new = now - self._began > self._epoch() - LEAST
-        if new or now > self._untold.again(self._looked) - LEAST:
+        if new or now > self._untold.again(self._looked) - LEAST or self._learned_since():
             self._began, self._looked = now if new else self._began, now
             self.epoch(now, again=not new)
             self._done, self._ended = self._began, time.monotonic()
@@ -111,6 +111,12 @@ class Monitor:
         else:
             self._look_at_plans()
         return self._pause()
+
+    def _learned_since(self) -> bool:
+        """Is by now known what a rank can serve? What was learned before a fail-over is read by and by."""
+        fscids = {fs.name: fs.fscid for fs in self._host.file_systems()}
+        without = (s.fs for s in self.snapshot.filesystems if s.verdict and s.verdict.capacity.value is None)
+        return any(self._ranks.learned(fscids[fs]) is not None for fs in without if fs in fscids)
 
     def _pause(self) -> float:
         """s, until something is due."""
@@ -149,14 +155,17 @@ class Monitor:
         self.snapshot = replace(taken, engine_failures=failures)
 
     def _look_at_plans(self) -> None:
-        """The newest snapshot with plans, and the length of an epoch, as they are now; the same one
-        where nothing has changed."""
+        """The newest snapshot with plans, the scheduler, and the length of an epoch, as they are now; the
+        same one where nothing has changed."""
         there = {fs.name: fs for fs in self._host.file_systems()}
         seen = self.snapshot.filesystems
-        now = tuple(replace(s, plan=self._plan(there[s.fs])) if s.fs in there else s for s in seen)
+        now = tuple(self._renewed(s, there[s.fs]) if s.fs in there else s for s in seen)
         epoch = self._epoch()
         if now != seen or epoch > self.snapshot.epoch:  # a shorter one ends the one under way
             self.snapshot = replace(self.snapshot, filesystems=now, epoch=epoch)
+
+    def _renewed(self, sample: FsSample, fs: FsState) -> FsSample:
+        return replace(sample, plan=self._plan(fs), scheduler=self._scheduler(fs))
 
     def _sample(self, fs: FsState, ours: MonitorSettings, now: float) -> FsSample:
         memory, scheduler = self._memories[fs.fscid], self._scheduler(fs)
@@ -173,6 +182,10 @@ class Monitor:
             self._log.warning("monitoring of %s: %s", fs.name, e)
             self._errors.count(OBSERVE)
             sample = failed(fs, e, time.time())
+        except Exception as e:  # what nobody expected of one file system must not hide the others
+            self._log.exception("monitoring of %s", fs.name)
+            self._errors.count(OBSERVE)
+            sample = failed(fs, Unavailable(unexpected(e)), time.time())
         memory.count(sample)
         return replace(
             sample,

@@ -180,7 +180,7 @@ def unlike(ranks: Sequence[int], fs: str) -> str:
     which = f"ranks {format_ranks(ranks)} are" if len(ranks) > 1 else f"rank {ranks[0]} is"
     return (
         f"{which} full with less than the mean of all: no plan can relieve what is slower than the others; "
-        f"the scheduler can: 'ceph mds_partitioner scheduler start {fs}'"
+        f"the scheduler can: 'ceph mds_partitioner scheduler start {fs} --mode act'"
     )
 
 

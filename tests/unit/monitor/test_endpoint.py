@@ -166,18 +166,21 @@ def test_many_scrapes_at_once_get_the_same_answer(port: int) -> None:
 
 
 def test_a_snapshot_is_rendered_once(holder: Holder) -> None:
-    rendered: list[Snapshot] = []
+    rendered: list[tuple[Snapshot, bool]] = []
 
-    def render(one: Snapshot) -> bytes:
-        rendered.append(one)
+    def render(one: Snapshot, old: bool) -> bytes:
+        rendered.append((one, old))
         return b"x"
 
-    once = Once(holder, render)
+    once = Once(holder, lambda: holder.late > 0.0, render)
     once(), once()
     assert len(rendered) == 1
     holder.newest = replace(holder.newest, time=1.0)
     once()
     assert len(rendered) == 2
+    holder.late = 1.0
+    once(), once()
+    assert [old for _, old in rendered] == [False, False, True]
 
 
 def test_every_answer_forbids_scripts_and_outside_resources(port: int) -> None:
@@ -190,8 +193,10 @@ def test_every_answer_forbids_scripts_and_outside_resources(port: int) -> None:
 
 def test_health_tells_when_the_snapshots_stop(port: int, holder: Holder) -> None:
     assert ask(port, "GET", "/healthz")[0] == 200
+    assert b"These numbers are old" not in ask(port, "GET", "/")[2]
     holder.late = SLACK + 2 * EPOCH + 1
     assert ask(port, "GET", "/healthz")[0] == 503
+    assert b"These numbers are old" in ask(port, "GET", "/")[2]
     holder.late, holder.newest = 0.0, replace(holder.newest, time=0.0)
     assert ask(port, "GET", "/healthz")[0] == 503, "the first has not ended"
 

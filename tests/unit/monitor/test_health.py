@@ -27,7 +27,7 @@ from mds_partitioner.monitor.health import (
     stale,
     unjudged,
 )
-from mds_partitioner.monitor.state import LATE, Snapshot
+from mds_partitioner.monitor.state import LATE, FsSample, Snapshot
 
 LASTS = 300.0  # s
 
@@ -45,24 +45,37 @@ def test_imbalance_is_raised_only_when_it_lasts() -> None:
     assert imbalanced(unsettled(), 1, NOW) == []
 
 
+def unplanned() -> FsSample:
+    """Uneven, and neither a plan nor a policy is there."""
+    ranks = tuple(replace(rank, fell_back=None) for rank in uneven().ranks)
+    return replace(uneven(), plan=None, ranks=ranks)
+
+
 def test_imbalance_says_what_to_do_next() -> None:
-    idle = replace(uneven(), plan=None)
+    idle = unplanned()
     assert "rank 0 serves 93% of 655 req/s" in advice(snapshot(idle))
     assert "partition plan cephfs" in advice(snapshot(idle))
     assert "analyze start cephfs" in advice(snapshot(replace(idle, analysis=None)))
     assert "partition status cephfs" in advice(snapshot(replace(idle, plan=plan())))
 
 
+def test_beside_a_policy_its_status_is_advised() -> None:
+    """A plan that confines what a policy may move would be refused."""
+    beside = replace(uneven(), plan=None)
+    assert any(rank.fell_back is not None for rank in beside.ranks)
+    assert "'ceph mds_partitioner balance status cephfs'" in advice(snapshot(beside))
+
+
 def test_where_a_slow_rank_is_full_of_little_no_plan_is_advised() -> None:
     slow = verdict(saturated=(3,))
-    idle = replace(uneven(), plan=None, verdict=slow)
-    assert advice(snapshot(idle)).endswith("the scheduler can: 'ceph mds_partitioner scheduler start cephfs'")
+    idle = replace(unplanned(), verdict=slow)
+    assert advice(snapshot(idle)).endswith("'ceph mds_partitioner scheduler start cephfs --mode act'")
     both = replace(idle, verdict=replace(slow, saturated=(0, 3)))
     assert "partition plan cephfs" in advice(snapshot(both))
 
 
 def test_an_analysis_of_another_load_is_made_again_first() -> None:
-    idle, analyze = replace(uneven(), plan=None), "analyze start cephfs', then 'partition plan'"
+    idle, analyze = unplanned(), "analyze start cephfs', then 'partition plan'"
     assert idle.analysis is not None
     old = replace(idle, analysis=replace(idle.analysis, ended=NOW - 3601.0))
     assert analyze in advice(snapshot(old))

@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from monitor_snapshots import NOW, rank, scheduler, snapshot, uneven
 
 from mds_partitioner import clock
 from mds_partitioner.monitor.page import page
-from mds_partitioner.monitor.state import FsSample, Snapshot
+from mds_partitioner.monitor.state import FsSample, Point, Snapshot
 
 
 def shown(of: Snapshot) -> str:
@@ -22,6 +23,21 @@ def figures(sample: FsSample) -> dict[str, str]:
     text = shown(Snapshot(filesystems=(sample,)))
     found = re.findall(r"<dt>([^<]*)</dt><dd>(.*?)</dd>", text)
     return {name: re.sub(r"<[^>]*>", " ", value).strip() for name, value in found}
+
+
+@pytest.mark.parametrize(("epoch", "seconds"), [(1.0, 5), (7.0, 7), (86_400.0, 10)])
+def test_the_page_is_asked_for_as_often_as_it_may_change(epoch: float, seconds: int) -> None:
+    """Plans are told as they are now in each epoch, however long."""
+    assert f'http-equiv="refresh" content="{seconds}"' in page(snapshot(), epoch)
+
+
+def test_where_epochs_became_longer_the_line_goes_on() -> None:
+    """And a pause is a gap; what is alone is a dot."""
+    times = [*range(0, 600, 10), *range(600, 1500, 60), 2400, *range(3000, 3060, 10)]
+    points = tuple(Point(NOW - 3100.0 + at, 0.5) for at in times)
+    text = shown(snapshot(replace(uneven(), history=points)))
+    lines = [line.split() for line in re.findall(r'<polyline class="line" points="([^"]*)"', text)]
+    assert [len(line) for line in lines] == [75, 2, 6] and len(set(lines[1])) == 1
 
 
 def test_a_rank_that_is_full_says_so_in_a_word() -> None:

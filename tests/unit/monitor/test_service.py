@@ -276,6 +276,57 @@ def test_no_epoch_is_overdue_as_the_next_was_made_shorter_or_longer(
     assert lates == [False] * 4
 
 
+def test_what_the_scheduler_does_is_told_long_before_a_long_epoch_is_over(
+    monitor: Monitor, others: Others, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A health check of one that was stopped goes at once."""
+    at = Now()
+    monkeypatch.setattr(Options, "epoch", 86_400)
+    monkeypatch.setattr(service, "time", at)
+    monitor._run()
+    others.scheduler, at.now = scheduler(), 10.0
+    monitor._run()
+    assert monitor.snapshot.filesystems[0].scheduler == others.scheduler
+    assert monitor.snapshot.epochs.count == 1
+
+
+def test_an_epoch_is_judged_again_when_a_capacity_that_was_learned_before_is_read(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a fail-over, where the mon was slow."""
+    at, learned = Now(), list[float]()
+    monkeypatch.setattr(Options, "epoch", 3600)
+    monkeypatch.setattr(Options, "rank_capacity", 0)
+    monkeypatch.setattr(service, "time", at)
+    monkeypatch.setattr(Ranks, "learned", lambda *_: learned[0] if learned else None)
+    factors = []
+    for at.now in (0.0, 10.0, 20.0, 30.0):
+        monitor._run()
+        (sample,) = monitor.snapshot.filesystems
+        assert sample.verdict is not None
+        factors.append(sample.verdict.factor is not None)
+        learned += [1000.0] if at.now == 10.0 else []
+    assert factors == [False, False, True, True] and monitor.snapshot.epochs.count == 2
+
+
+def test_what_nobody_expected_of_one_file_system_does_not_hide_the_others(
+    monitor: Monitor, cluster: Cluster, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tuple(replace(mds, name="other") for mds in FS.mds[:1])
+    cluster.others = [replace(FS, name="b", fscid=2, mds=other, ranks_in=(0,), max_mds=1)]
+    judged = engine.call
+
+    def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        answer = judged(name, arguments)
+        return answer if len(arguments["ranks"]) == 1 else {}
+
+    monkeypatch.setattr(monitor._ranks, "_engine", call)
+    monitor.epoch(now=0.0)
+    first, second = monitor.snapshot.filesystems
+    assert "KeyError" in first.problem and first.verdict is None
+    assert second.problem == "" and second.verdict is not None
+
+
 def test_how_far_a_plan_is_can_be_seen_long_before_a_long_epoch_is_over(
     monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
