@@ -84,10 +84,23 @@ OVERLOAD, ENGINE_DOWN = "CephFilesystemMetadataOverload", "CephFilesystemPartiti
 UNJUDGED = "CephFilesystemPartitionerUnjudged"
 # A manager that was cut off judges nothing any more; the one that took over may.
 JUDGED_BY_NONE = f"min by ({_FS}) (last_over_time(ceph_mds_partitioner_unjudged_epochs[2m]))"
+WAITS = f"min by ({_PLAN}) (last_over_time(ceph_mds_partitioner_plan_waiting[2m]))"  # likewise
 # For as long as alerts wait: an epoch in which none is judged must not start the waiting for one anew.
 ENGINE_DEAD = f"{metric('engine_up', 'cluster', 'max_over_time({}[5m])')} == 0"
 INTERVAL = metric("epoch_interval_seconds", "cluster")
+# A sample is as old as its epoch, and the time between two scrapes, which is a minute by default. An epoch may
+# end late, by two more of them where these are short.
+OLD = (
+    f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
+    f"{INTERVAL} + clamp_max(2 * {INTERVAL}, 600) + 120"
+)
 ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
+
+
+def of_old_numbers(alert: str) -> str:
+    """``unless`` the expression before it is of numbers that nobody renews. What has fired goes on."""
+    fires = f'on (cluster) ALERTS{{alertname="{alert}", alertstate="firing"}}'
+    return f"unless on (cluster) ({OLD} unless {fires})"
 
 
 def raised(check: str) -> str:
@@ -129,7 +142,7 @@ ALERTS = (
     Alert(
         name=IMBALANCE,
         expr=f"({FACTOR} > on ({_FS}) {THRESHOLD} or {lately('rank_hot', _FS)} == 1) and on ({_FS}) "
-        f"{UNEVEN} > 0 {of_one_long_epoch('imbalanced_epochs', _FS, IMBALANCE)}",
+        f"{UNEVEN} > 0 {of_one_long_epoch('imbalanced_epochs', _FS, IMBALANCE)} {of_old_numbers(IMBALANCE)}",
         wait="5m",
         summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
         description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
@@ -141,7 +154,7 @@ ALERTS = (
         name=NEAR,
         expr=f"({UTILISATION} > {NEARLY_ALL} or {SATURATED}) "
         f"{of_a_long_epoch_before('rank_full_epochs', _RANK)} "
-        f"{of_one_long_epoch('rank_full_epochs', _RANK, NEAR, 10)}",
+        f"{of_one_long_epoch('rank_full_epochs', _RANK, NEAR, 10)} {of_old_numbers(NEAR)}",
         wait="10m",
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} is near its capacity on {CLUSTER}",
         description=f"{FS}: for 10 minutes, in two epochs where these are long, {RANK} has served more than "
@@ -160,7 +173,7 @@ ALERTS = (
         name=OVERLOAD,
         expr=f"({MEAN_LOAD} / {CAPACITY} > {MUCH} or {LEAST_SATURATED} > 0.9) "
         f"{of_a_long_epoch_before('overloaded_epochs', _FS)} "
-        f"{of_one_long_epoch('overloaded_epochs', _FS, OVERLOAD, 15)}",
+        f"{of_one_long_epoch('overloaded_epochs', _FS, OVERLOAD, 15)} {of_old_numbers(OVERLOAD)}",
         wait="15m",
         summary=f"All MDS ranks of {{{{ $labels.fs }}}} together are overloaded on {CLUSTER}",
         description=f"{FS}: for 15 minutes, in two epochs where these are long, the mean load of its ranks, "
@@ -171,7 +184,7 @@ ALERTS = (
         name="CephFilesystemPartitionPlanStalled",
         expr=f"({lately('plan_state', _PLAN, _UNDER_WAY)} == 1 and "
         f"on ({_PLAN}) {metric('plan_progress_ratio', _PLAN, 'changes({}[2m])')} == 0) or "
-        f"{lately('plan_waiting', _PLAN)} == 1",
+        f"{WAITS} == 1",
         wait="10m",
         summary=f"Partition {PLAN} of {{{{ $labels.fs }}}} does not advance on {CLUSTER}",
         description=f"{FS}: {PLAN} is under way, but for 10 minutes it has waited for the file system to "
@@ -198,15 +211,12 @@ ALERTS = (
     ),
     Alert(
         name="CephFilesystemPartitionerDown",
-        # A sample is as old as its epoch, and the time between two scrapes, which is a minute by default. An
-        # epoch may end late, by two more of them where these are short.
         expr=f"{metric('active', 'cluster')} == 0 or "
         f'(max by (cluster) (up{{job="mds_partitioner"}}) == 0 unless on (cluster) {ENABLED} == 0) or '
         f"({ENABLED} > 0 unless on (cluster) {metric('active', 'cluster')}) or "
         f"({metric('active', 'cluster')} == 1 unless on (cluster) "
         f"{metric('epoch_end_timestamp_seconds', 'cluster')}) or "
-        f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
-        f"{INTERVAL} + clamp_max(2 * {INTERVAL}, 600) + 120",
+        f"{OLD}",
         wait="5m",
         summary=f"The mds_partitioner module does not work on {CLUSTER}",
         description="No manager has answered for mds_partitioner with fresh numbers for 5 minutes: imbalance "
