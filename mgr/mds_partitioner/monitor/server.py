@@ -2,7 +2,8 @@
 """The HTTP server: cheroot, which ceph-mgr's own web modules run on, with bounds for a manager's sake.
 
 A worker thread reads a request for at most 2 s and writes an answer for at most 10 s in all, however the
-client drips; 16 workers, requests of at most 8 KiB, one request a connection.
+client drips; 16 workers, requests of at most 8 KiB, one request a connection. Once it is to stop it reads
+none any more: who is connected and says nothing would hold up the fail-over of the managers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from cheroot.makefile import MakeFile
@@ -29,9 +31,9 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class _Deadline:
-    """A socket whose calls together take so long at most, from the first one on."""
+    """A socket whose calls together take so long at most, from the first one on; as long as is told then."""
 
-    def __init__(self, sock: socket.socket, seconds: float) -> None:
+    def __init__(self, sock: socket.socket, seconds: Callable[[], float]) -> None:
         self._sock, self._seconds = sock, seconds
         self._end: float | None = None
 
@@ -41,7 +43,7 @@ class _Deadline:
     def _arm(self) -> None:
         now = time.monotonic()
         if self._end is None:
-            self._end = now + self._seconds
+            self._end = now + self._seconds()
         if now >= self._end:
             raise TimeoutError("timed out")  # the words by which cheroot knows it
         self._sock.settimeout(self._end - now)
@@ -55,13 +57,18 @@ class _Deadline:
         return self._sock.send(data, *args)
 
 
-def _bounded_file(sock: socket.socket, mode: str, size: int) -> Any:
-    return MakeFile(_Deadline(sock, READ_TIME if "r" in mode else WRITE_TIME), mode, size)
+def bounded_file(server: Any, sock: socket.socket, mode: str, size: int) -> Any:
+    """What a connection of this server is read from, or written to."""
+
+    def seconds() -> float:
+        return WRITE_TIME if "r" not in mode else READ_TIME if server.ready else 0.0
+
+    return MakeFile(_Deadline(sock, seconds), mode, size)
 
 
 class _Connection(HTTPConnection):
     def __init__(self, server: Any, sock: socket.socket, makefile: Any = None) -> None:
-        super().__init__(server, sock, _bounded_file)
+        super().__init__(server, sock, partial(bounded_file, server))
 
 
 class Server(WsgiServer):

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from mds_partitioner.monitor.app import SLACK, Once, active_app, standby_app
 from mds_partitioner.monitor.endpoint import Endpoint
 from mds_partitioner.monitor.health import ENDPOINT_DOWN, endpoint_down
 from mds_partitioner.monitor.options import Address
-from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS, Server
+from mds_partitioner.monitor.server import LARGEST_HEADER, THREADS, Server, bounded_file
 from mds_partitioner.monitor.state import LATE, Snapshot
 
 EPOCH = 10.0
@@ -156,6 +157,20 @@ def test_slow_clients_do_not_keep_a_scrape_waiting_for_long(port: int) -> None:
     finally:
         for sock in silent:
             sock.close()
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_server_that_is_to_stop_reads_no_request_any_more(ready: bool) -> None:
+    """Of those that connected and wait for a worker each would be waited for."""
+    client, sock = socket.socketpair()
+    with client, sock:
+        client.sendall(b"GET")
+        file = bounded_file(SimpleNamespace(ready=ready), sock, "rb", 3)
+        if ready:
+            assert file.read(3) == b"GET"
+        else:
+            with pytest.raises(TimeoutError):
+                file.read(3)
 
 
 def test_many_scrapes_at_once_get_the_same_answer(port: int) -> None:
