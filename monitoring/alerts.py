@@ -88,8 +88,8 @@ WAITS = f"min by ({_PLAN}) (last_over_time(ceph_mds_partitioner_plan_waiting[2m]
 # For as long as alerts wait: an epoch in which none is judged must not start the waiting for one anew.
 ENGINE_DEAD = f"{metric('engine_up', 'cluster', 'max_over_time({}[5m])')} == 0"
 INTERVAL = metric("epoch_interval_seconds", "cluster")
-# A sample is as old as its epoch, and the time between two scrapes, which is a minute by default. An epoch may
-# end late, by two more of them where these are short.
+# A sample is as old as its epoch, and the time between two scrapes, which is a minute by default. An epoch
+# may end late, by two more of them where these are short.
 OLD = (
     f"time() - {metric('epoch_end_timestamp_seconds', 'cluster')} > "
     f"{INTERVAL} + clamp_max(2 * {INTERVAL}, 600) + 120"

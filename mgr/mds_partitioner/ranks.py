@@ -99,7 +99,8 @@ class Ranks:
         judged = self._judged.get(fs.fscid)
         if judged is not None and judged.history is history and judged.asked == asked:
             # What was learned before a fail-over may be read later than the first epoch is judged.
-            if judged.verdict.capacity.value is not None or self.learned(fs.fscid) is None:
+            late = judged.verdict.capacity.value is None and self.learned(fs.fscid) is not None
+            if not late:
                 return judged.verdict
         known, span = self._learned.get(fs.fscid), EPOCHS * settings.epoch
         least = None if known is None else known.least(now, span)

@@ -87,7 +87,10 @@ class Once:
     """Renders each snapshot once, and once more when it is old, however many ask for it."""
 
     def __init__(
-        self, newest: Callable[[], Snapshot], old: Callable[[], bool], render: Callable[[Snapshot, bool], bytes]
+        self,
+        newest: Callable[[], Snapshot],
+        old: Callable[[], bool],
+        render: Callable[[Snapshot, bool], bytes],
     ) -> None:
         self._newest, self._is_old, self._render = newest, old, render
         self._lock = threading.Lock()

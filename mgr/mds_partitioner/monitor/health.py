@@ -196,7 +196,8 @@ def _next_step(sample: FsSample, verdict: Verdict, now: float) -> str:
         return f"see 'ceph mds_partitioner scheduler status {sample.fs}'"
     if plan is not None and plan.state in ACTIVE:
         return f"plan '{plan.name}' is {plan.state}: see 'ceph mds_partitioner partition status {sample.fs}'"
-    if any(rank.fell_back is not None for rank in sample.ranks):  # plans confine that by default, and are refused beside it
+    # A plan confines that by default, and is refused.
+    if any(rank.fell_back is not None for rank in sample.ranks):
         return f"a policy of 'balance on' is in force: see 'ceph mds_partitioner balance status {sample.fs}'"
     if sample.analyzing is not None:
         return (

@@ -44,7 +44,8 @@ line, polyline { vector-effect: non-scaling-stroke; }
 .chart svg { height: 9rem; }
 .ys, .xs { display: flex; justify-content: space-between; line-height: 1; }
 .ys { flex-direction: column; margin: -.4rem 0; text-align: right; } .xs { grid-column: 2; }
-.grid { stroke: var(--rule); } .line { fill: none; stroke: var(--load); stroke-width: 2; stroke-linecap: round; }
+.grid { stroke: var(--rule); }
+.line { fill: none; stroke: var(--load); stroke-width: 2; stroke-linecap: round; }
 .limit { stroke: var(--limit); stroke-width: 1.5; } .chart .limit { stroke-dasharray: 5 4; }
 .bar { height: .9rem; } .track { fill: var(--track); } rect.load { fill: var(--load); }
 rect.hot { fill: var(--hot); } .forecast { stroke: var(--ink); stroke-width: 2; }
