@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,7 +19,7 @@ from ..observe.children import Brood, Lasts, Placed, brood, placed
 from ..observe.subtrees import SubtreeMap, ancestors, subtree_map
 from ..observe.turnover import listable
 from .plan import DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, RANK_MASK, About
-from .present import A_CALL
+from .present import A_CALL, LOOKED_FOR
 from .ranks import format_ranks
 
 DISTRIBUTES, FACTOR = "mds_export_ephemeral_distributed", "mds_export_ephemeral_distributed_factor"
@@ -82,6 +83,7 @@ class Circumstances:
     :ivar moved_at: when a directory was last moved (seconds since the Unix epoch), by inode number
     :ivar owns_settings: the file system's mask and balancer are as this module set them
     :ivar masks: ``ceph.dir.bal.mask`` of the heavy directories, by inode number; None: MDSs without our hook
+    :ivar confined: what an operator's mask confines, by inode number: where that is, in words
     :ivar owned_masks: masks that this module set, by inode number
     :ivar to_auth: as in ``Ours``; None: leave it alone
     :ivar owned_distributed: ``ceph.dir.pin.distributed`` that this module set, by inode number
@@ -102,6 +104,7 @@ class Circumstances:
     moved_at: Mapping[int, float]
     owns_settings: bool
     masks: Mapping[int, str] | None = None
+    confined: Mapping[int, str] = field(default_factory=dict)
     owned_masks: Mapping[int, str] = field(default_factory=dict)
     to_auth: str | None = None
     owned_distributed: Mapping[int, str] = field(default_factory=dict)
@@ -148,7 +151,8 @@ def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
 def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours) -> Circumstances:
     """Read what a plan depends on; ``judgement``: with the classes over the ranks that it may use."""
     directories = [row.seen.directory for row in judgement.directories]
-    hooked = wish.heavy_mode == MASK and host.has_hook(fs)
+    hook = host.has_hook(fs)
+    hooked = wish.heavy_mode == MASK and hook
     where = subtree_map(host, fs, [d.path for d in directories])
     return Circumstances(
         fs=fs,
@@ -159,6 +163,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         moved_at=ours.moved_at,
         owns_settings=fs.bal_rank_mask in ours.values.get((FS_STEP, 0, RANK_MASK), ()),
         masks=_masks(host, fs, judgement) if hooked else None,
+        confined=_confined(host, fs, judgement, ours) if hook else {},
         owned_masks=ours.masks,
         to_auth=ours.to_auth,
         owned_distributed=ours.distributed,
@@ -225,3 +230,29 @@ def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:
     """``ceph.dir.bal.mask`` of the heavy directories, by inode number."""
     heavy = [row.seen.directory for row in judgement.directories if row.klass == HEAVY]
     return host.on_fs(fs, lambda mount: {d.ino: mount.mask(d.path) for d in heavy})
+
+
+def _confined(host: Host, fs: FsState, judgement: Judgement, ours: Ours) -> dict[int, str]:
+    """As ``Circumstances.confined``. Masks are read of the directories with most workload, and above all: MDSs
+    look for the nearest one."""
+    directories = [row.seen.directory for row in judgement.directories]
+    by_workload = sorted(judgement.directories, key=lambda row: -row.workload)
+    paths = [*sorted(over(directories)), *(row.seen.directory.path for row in by_workload[:LOOKED_FOR])]
+    found: dict[str, str] = {}
+    for at in range(0, len(paths), A_CALL):
+        found |= host.on_fs(fs, partial(_operators_masks, paths[at : at + A_CALL], ours))
+    told = {path: f"{path!r} has ceph.dir.bal.mask {mask}" for path, mask in found.items()}
+    nearest = ((d.ino, next((at for at in ancestors(d.path) if at in found), None)) for d in directories)
+    return {ino: told[path] for ino, path in nearest if path is not None}
+
+
+def _operators_masks(paths: Sequence[str], ours: Ours, mount: FileSystem) -> dict[str, str]:
+    """By path, of those that have one of an operator's."""
+    found = {}
+    for path in paths:
+        with suppress(NotFound):  # it is gone since
+            mask, ino = mount.mask(path), mount.ino(path)
+            own = ours.masks.get(ino) == mask or mask in ours.values.get((MASK_STEP, ino, ""), ())
+            if mask != NO_MASK and not own:
+                found[path] = mask
+    return found

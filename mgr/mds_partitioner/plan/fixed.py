@@ -63,6 +63,8 @@ def operators(seen: Settled, c: Circumstances) -> Fixed | None:
         return from_above
     if c.mask_of(ino) != NO_MASK and not c.owns_mask(ino) and not c.force:
         return Fixed(MASKED_BY_OPERATOR)
+    if ino in c.confined and not c.force:  # a pin would win
+        return Fixed(MASKED_BY_OPERATOR, c.confined[ino])
     return None
 
 

@@ -419,6 +419,35 @@ def test_what_is_found_over_a_link_was_renamed() -> None:
     assert not now.directories and len(now.caveats.gone) == len(seen.directories) > 0
 
 
+@pytest.mark.parametrize("heavy", ["mask", "fanout"])
+@pytest.mark.parametrize(
+    ("masked", "kept"), [(101, {101}), (100, {100}), (3, {100, 101, 102, 103}), (None, set())]
+)
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("hook", [False, True])
+def test_what_an_operators_directory_mask_confines_stays_without_force(
+    engine: EngineClient,
+    heavy: str,
+    masked: int | None,
+    kept: set[int],
+    force: bool,
+    hook: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pin wins over it, also over that of the group (3) that it is in. Stock MDSs have no such masks."""
+    cluster = Cluster([900.0, 10.0, 10.0, 10.0])
+    if masked is not None:
+        cluster.directories[masked].mask = "0"
+    monkeypatch.setattr(cluster, "has_hook", lambda fs: hook)
+    manager = Manager(cluster)
+    partitioner: Any = manager.partitioner
+    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    plan = partitioner.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=force)
+    found = {row.ino for row in plan.rows if row.reason == "masked-by-operator"}
+    assert found == (kept if hook and not force else set())
+    assert not found & {step.ino for step in plan.steps}
+
+
 @pytest.mark.parametrize("times", [1, ANEW, ANEW + 1])
 def test_what_is_deleted_while_a_plan_is_made_is_no_part_of_it(
     engine: EngineClient, times: int, monkeypatch: pytest.MonkeyPatch
