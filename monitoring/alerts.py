@@ -97,10 +97,18 @@ OLD = (
 ENABLED = 'max by (cluster) (ceph_mgr_module_status{name="mds_partitioner"})'
 
 
-def of_old_numbers(alert: str) -> str:
-    """``unless`` the expression before it is of numbers that nobody renews. What has fired goes on."""
-    fires = f'on (cluster) ALERTS{{alertname="{alert}", alertstate="firing"}}'
-    return f"unless on (cluster) ({OLD} unless {fires})"
+def of_old_numbers(epochs: str, by: str, alert: str) -> str:
+    """``unless`` the expression before it is of numbers that nobody renews. What has fired goes on.
+
+    :param epochs: a metric that is there for each of these
+    """
+    fires = f'on ({by}) ALERTS{{alertname="{alert}", alertstate="firing"}}'
+    return f"unless on ({by}) ({metric(epochs, by, _HELD)} and on (cluster) ({OLD}) unless {fires})"
+
+
+OLD_UNEVEN = of_old_numbers("imbalanced_epochs", _FS, IMBALANCE)
+OLD_FULL = of_old_numbers("rank_full_epochs", _RANK, NEAR)
+OLD_OVERLOAD = of_old_numbers("overloaded_epochs", _FS, OVERLOAD)
 
 
 def raised(check: str) -> str:
@@ -142,7 +150,7 @@ ALERTS = (
     Alert(
         name=IMBALANCE,
         expr=f"({FACTOR} > on ({_FS}) {THRESHOLD} or {lately('rank_hot', _FS)} == 1) and on ({_FS}) "
-        f"{UNEVEN} > 0 {of_one_long_epoch('imbalanced_epochs', _FS, IMBALANCE)} {of_old_numbers(IMBALANCE)}",
+        f"{UNEVEN} > 0 {of_one_long_epoch('imbalanced_epochs', _FS, IMBALANCE)} {OLD_UNEVEN}",
         wait="5m",
         summary=f"MDS ranks of {{{{ $labels.fs }}}} are unevenly loaded on {CLUSTER}",
         description=f"{FS} has had an imbalance factor above its threshold, or a hot rank of many, for 5 "
@@ -154,7 +162,7 @@ ALERTS = (
         name=NEAR,
         expr=f"({UTILISATION} > {NEARLY_ALL} or {SATURATED}) "
         f"{of_a_long_epoch_before('rank_full_epochs', _RANK)} "
-        f"{of_one_long_epoch('rank_full_epochs', _RANK, NEAR, 10)} {of_old_numbers(NEAR)}",
+        f"{of_one_long_epoch('rank_full_epochs', _RANK, NEAR, 10)} {OLD_FULL}",
         wait="10m",
         summary=f"MDS {RANK} of {{{{ $labels.fs }}}} is near its capacity on {CLUSTER}",
         description=f"{FS}: for 10 minutes, in two epochs where these are long, {RANK} has served more than "
@@ -173,7 +181,7 @@ ALERTS = (
         name=OVERLOAD,
         expr=f"({MEAN_LOAD} / {CAPACITY} > {MUCH} or {LEAST_SATURATED} > 0.9) "
         f"{of_a_long_epoch_before('overloaded_epochs', _FS)} "
-        f"{of_one_long_epoch('overloaded_epochs', _FS, OVERLOAD, 15)} {of_old_numbers(OVERLOAD)}",
+        f"{of_one_long_epoch('overloaded_epochs', _FS, OVERLOAD, 15)} {OLD_OVERLOAD}",
         wait="15m",
         summary=f"All MDS ranks of {{{{ $labels.fs }}}} together are overloaded on {CLUSTER}",
         description=f"{FS}: for 15 minutes, in two epochs where these are long, the mean load of its ranks, "

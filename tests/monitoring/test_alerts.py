@@ -691,14 +691,31 @@ CASES = (
     Case(
         "no epoch ends any more, and a rank was full in the last one",
         NEAR,
-        (*loads("95x40"), EPOCH_10_S, series("epoch_end_timestamp_seconds", "0x40")),
+        (
+            *(*loads("95x40"), series("rank_full_epochs", "1x40", **RANK0)),
+            *(EPOCH_10_S, series("epoch_end_timestamp_seconds", "0x40")),
+        ),
         20,
         None,
     ),
     Case(
+        "no epoch ends any more, since it fires for another rank",
+        NEAR,
+        (
+            *(*loads("95x40", "50x10 95x40"), series("rank_full_epochs", "9x40", **RANK0)),
+            *(series("rank_full_epochs", "0x10 1x40", **RANK1), EPOCH_10_S),
+            series("epoch_end_timestamp_seconds", "-50+60x11 610x40"),
+        ),
+        30,
+        RANK0,
+    ),
+    Case(
         "no epoch ends any more, and all were full in the last one",
         OVERLOAD,
-        (*loads("95x40", "95x40"), EPOCH_10_S, series("epoch_end_timestamp_seconds", "0x40")),
+        (
+            *(*loads("95x40", "95x40"), series("overloaded_epochs", "1x40", **FS)),
+            *(EPOCH_10_S, series("epoch_end_timestamp_seconds", "0x40")),
+        ),
         30,
         None,
     ),

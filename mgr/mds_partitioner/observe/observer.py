@@ -47,7 +47,7 @@ class Observer:
         self._sessions: dict[int, list[Session]] = {}
         self._roots: dict[str, str] = {}  # that sessions told, and as MDSs have them
         self._subtrees_of: dict[int, list[Subtree]] = {}  # by rank
-        self._heat_of: dict[int, Heat] = {}  # by rank
+        self._heat_of: dict[tuple[int, str], Heat] = {}  # by rank and MDS
         self._turn: list[int] = []
         self._requests: dict[str, float] = {}  # req/s by path, in the last epoch
         self._turnover = Turnover()
@@ -157,10 +157,11 @@ class Observer:
     def _heat(self, fs: FsState, paths: AbstractSet[str], listings: Mapping[int, float]) -> dict[int, Heat]:
         """Of a rank that does not answer, as the full one may not, what it told last."""
         answers, asked = self._answers(fs, "dump loads", depth=depth(paths)), frozenset(paths)
-        new = {r: rank_heat(a, asked, ALL).listing(listings.get(r, 0.0)) for r, a in answers.items()}
-        active = {m.rank for m in fs.active()}
-        self._heat_of = {r: heat for r, heat in (self._heat_of | new).items() if r in active}
-        return self._heat_of
+        active = {m.rank: (m.rank, m.name) for m in fs.active()}
+        heat = {r: rank_heat(a, asked, ALL).listing(listings.get(r, 0.0)) for r, a in answers.items()}
+        known = self._heat_of | {active[rank]: of for rank, of in heat.items()}
+        self._heat_of = {at: known[at] for at in active.values() if at in known}
+        return {rank: of for (rank, _), of in self._heat_of.items()}
 
     def _working_sets(self, fs: FsState, paths: Collection[str]) -> dict[str, float] | None:
         """As the MDSs counted them; None unless all of them do."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ..ceph.filesystem import NO_MASK, FileSystem
 from ..ceph.host import Host
+from ..ceph.mounts import LOST
 from ..engine.names import HEAVY, MASK, MODES
-from ..errors import BadInput, NotFound
+from ..errors import BadInput, CephError, NotFound
 from ..judge.judgement import Judgement
 from ..model import NO_PIN, Directory, FsState, Subtree
 from ..observe.children import Brood, Lasts, Placed, brood, placed
@@ -163,7 +163,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         moved_at=ours.moved_at,
         owns_settings=fs.bal_rank_mask in ours.values.get((FS_STEP, 0, RANK_MASK), ()),
         masks=_masks(host, fs, judgement) if hooked else None,
-        confined=_confined(host, fs, judgement, ours) if hook else {},
+        confined={} if hook is False else confined(host, fs, judgement, ours),  # None: nobody knows
         owned_masks=ours.masks,
         to_auth=ours.to_auth,
         owned_distributed=ours.distributed,
@@ -232,7 +232,7 @@ def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:
     return host.on_fs(fs, lambda mount: {d.ino: mount.mask(d.path) for d in heavy})
 
 
-def _confined(host: Host, fs: FsState, judgement: Judgement, ours: Ours) -> dict[int, str]:
+def confined(host: Host, fs: FsState, judgement: Judgement, ours: Ours) -> dict[int, str]:
     """As ``Circumstances.confined``. Masks are read of the directories with most workload, and above all: MDSs
     look for the nearest one."""
     directories = [row.seen.directory for row in judgement.directories]
@@ -240,19 +240,23 @@ def _confined(host: Host, fs: FsState, judgement: Judgement, ours: Ours) -> dict
     paths = [*sorted(over(directories)), *(row.seen.directory.path for row in by_workload[:LOOKED_FOR])]
     found: dict[str, str] = {}
     for at in range(0, len(paths), A_CALL):
-        found |= host.on_fs(fs, partial(_operators_masks, paths[at : at + A_CALL], ours))
-    told = {path: f"{path!r} has ceph.dir.bal.mask {mask}" for path, mask in found.items()}
-    nearest = ((d.ino, next((at for at in ancestors(d.path) if at in found), None)) for d in directories)
-    return {ino: told[path] for ino, path in nearest if path is not None}
+        found |= host.on_fs(fs, partial(_masked, paths[at : at + A_CALL], ours))
+    nearest = ((d.ino, next((found[at] for at in ancestors(d.path) if at in found), "")) for d in directories)
+    return {ino: told for ino, told in nearest if told}
 
 
-def _operators_masks(paths: Sequence[str], ours: Ours, mount: FileSystem) -> dict[str, str]:
-    """By path, of those that have one of an operator's."""
+def _masked(paths: Sequence[str], ours: Ours, mount: FileSystem) -> dict[str, str]:
+    """By path, of those that have a mask: where that is, in words; "" when it is ours."""
     found = {}
     for path in paths:
-        with suppress(NotFound):  # it is gone since
-            mask, ino = mount.mask(path), mount.ino(path)
+        try:
+            mask = mount.mask(path)
+            ino = mount.ino(path) if mask != NO_MASK else None
+        except CephError as e:  # it is gone since, or cannot be read: its step will tell
+            if e.code in LOST:
+                raise
+            continue
+        if ino is not None:
             own = ours.masks.get(ino) == mask or mask in ours.values.get((MASK_STEP, ino, ""), ())
-            if mask != NO_MASK and not own:
-                found[path] = mask
+            found[path] = "" if own else f"{path!r} has ceph.dir.bal.mask {mask}"
     return found

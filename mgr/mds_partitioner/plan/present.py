@@ -102,7 +102,7 @@ def _deleted(host: Host, fs: FsState, directories: Sequence[Directory]) -> set[i
 def _in(path: str, mount: FileSystem) -> set[int] | None:
     """Inode numbers of the directories in one; None: it cannot be listed."""
     try:
-        return set() if mount.over_link(path) else {ino for _, ino in mount.subdirectories(path)}
+        return set() if mount.over_link(f"{path}/.") else {ino for _, ino in mount.subdirectories(path)}
     except NotFound:
         return set()
     except CephError as e:

@@ -21,6 +21,7 @@ from ..model import FsState
 from ..observe.ranks import silent
 from ..options import Settings
 from ..plan.circumstances import FORWARDS
+from ..plan.ranks import mask_of
 from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
@@ -380,7 +381,8 @@ class Balancer:
     def _wanted(self, fs: FsState, watch: Watch, verdict: Verdict, now: Now, switch: Switch) -> Hints:
         settings = self._settings()
         hints = self._hints(fs, settings, verdict.capacity.value, now, switch)
-        if switch.policy == policies.GREEDYSPILL:  # it reads nothing else, and each push is an FSMap
+        # Each push is an FSMap: GreedySpill reads nothing else, and without a rank nothing is moved.
+        if switch.policy == policies.GREEDYSPILL or mask_of(fs) == ():
             return replace(switch.hints, mask=hints.mask, interval=hints.interval)
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints

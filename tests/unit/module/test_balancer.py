@@ -597,12 +597,18 @@ def test_another_mask_is_told_also_while_the_engine_fails(
     assert cluster.state.balancer == before, "once"
 
 
-@pytest.mark.parametrize(("policy", "pushes"), [("lunule", True), ("greedyspill", False)])
+@pytest.mark.parametrize(
+    ("policy", "mask", "pushes"),
+    [("lunule", "-1", True), ("lunule", "0x30", False), ("lunule", "0x0", False), ("greedyspill", "-1", False)],
+)
 def test_a_policy_is_told_what_it_reads(
-    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, policy: str, pushes: bool
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, policy: str, mask: str, pushes: bool
 ) -> None:
-    """GreedySpill looks at the mask alone: a forecast would be an FSMap for nothing."""
+    """GreedySpill looks at the mask alone, and without a rank nothing moves: a forecast would be an FSMap for
+    nothing."""
     balancer.on(cluster.state, policy, None, False)
+    cluster.state = replace(cluster.state, bal_rank_mask=mask)
+    balancer.tick()
     first = cluster.state.balancer
     ranks.growing()
     time.now += SETTINGS.hint_interval

@@ -14,7 +14,7 @@ from fake_cluster import plan as ours
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import ALL_ON_0, AS_IN_LINE, NOW, circumstances, judgement, made
-from scheduled import Cluster, Manager
+from scheduled import Cluster, LoadedMount, Manager
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import clock
@@ -29,7 +29,7 @@ from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
 from mds_partitioner.partitioner import ANEW
 from mds_partitioner.plan.caveats import caveats, less_even, of_elastic
-from mds_partitioner.plan.circumstances import TO_AUTH, Circumstances, brood_of, check_ranks
+from mds_partitioner.plan.circumstances import TO_AUTH, Circumstances, Ours, brood_of, check_ranks, confined
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
 from mds_partitioner.plan.ranks import balanced_ranks, format_ranks, mask_ranks, parse_ranks, ranks_mask
@@ -408,8 +408,10 @@ def test_a_mount_that_is_lost_while_a_plan_is_made_is_told_so_that_it_is_made_an
         assert [row.seen.pin for row in now.directories] == [row.seen.pin for row in seen.directories]
 
 
-def test_what_is_found_over_a_link_was_renamed() -> None:
+@pytest.mark.parametrize("looked_for", [200, 1])
+def test_what_is_found_over_a_link_was_renamed(looked_for: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """MDSs have nothing of that path."""
+    monkeypatch.setattr("mds_partitioner.plan.present.LOOKED_FOR", looked_for)
     host: Any = Cluster([1.0] * 4)
     seen = Analyzed(host).found(host.state).judgement
     for at in (d for ino, d in host.directories.items() if ino >= 100):
@@ -424,17 +426,18 @@ def test_what_is_found_over_a_link_was_renamed() -> None:
     ("masked", "kept"), [(101, {101}), (100, {100}), (3, {100, 101, 102, 103}), (None, set())]
 )
 @pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize("hook", [False, True])
+@pytest.mark.parametrize("hook", [False, True, None])
 def test_what_an_operators_directory_mask_confines_stays_without_force(
     engine: EngineClient,
     heavy: str,
     masked: int | None,
     kept: set[int],
     force: bool,
-    hook: bool,
+    hook: bool | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A pin wins over it, also over that of the group (3) that it is in. Stock MDSs have no such masks."""
+    """A pin wins over it, also over that of the group (3) that it is in. Stock MDSs have no such masks; which
+    they are is not known (None) while one does not answer."""
     cluster = Cluster([900.0, 10.0, 10.0, 10.0])
     if masked is not None:
         cluster.directories[masked].mask = "0"
@@ -444,8 +447,35 @@ def test_what_an_operators_directory_mask_confines_stays_without_force(
     partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
     plan = partitioner.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=force)
     found = {row.ino for row in plan.rows if row.reason == "masked-by-operator"}
-    assert found == (kept if hook and not force else set())
+    assert found == (kept if hook is not False and not force else set())
     assert not found & {step.ino for step in plan.steps}
+
+
+@pytest.mark.parametrize(("code", "lost"), [(errno.EIO, False), (errno.ESHUTDOWN, True)])
+def test_of_masks_the_nearest_counts_and_one_that_cannot_be_read_stops_no_plan(
+    engine: EngineClient, code: int, lost: bool
+) -> None:
+    """Also where that is ours, and an operator's is above it."""
+
+    class Unreadable(Cluster):
+        def on_fs(self, fs: FsState, call: Any, ino: int | None = None) -> Any:
+            def mask(path: str) -> str:
+                if path == self.directories[102].path:
+                    raise CephError(f"cannot read {path!r}", code)
+                return mount.mask(path)
+
+            mount: Any = LoadedMount(self)
+            return call(SimpleNamespace(mask=mask, ino=mount.ino))
+
+    host: Any = Unreadable([900.0, 10.0, 10.0, 10.0])
+    host.directories[3].mask, host.directories[100].mask = "0", "1,2"
+    seen = Analyzed(host).found(host.state).judgement
+    ours = Ours({}, {100: "1,2"}, {}, {}, {}, None, False, None)
+    if lost:
+        with pytest.raises(CephError):
+            confined(host, host.state, seen, ours)
+    else:
+        assert confined(host, host.state, seen, ours).keys() == {101, 102, 103}
 
 
 @pytest.mark.parametrize("times", [1, ANEW, ANEW + 1])
