@@ -233,15 +233,17 @@ def _masks(host: Host, fs: FsState, judgement: Judgement) -> dict[int, str]:
 
 
 def confined(host: Host, fs: FsState, judgement: Judgement, ours: Ours) -> dict[int, str]:
-    """As ``Circumstances.confined``. Masks are read of the directories with most workload, and above all: MDSs
-    look for the nearest one."""
+    """As ``Circumstances.confined``. Masks are read of the directories with most workload, and of all that is
+    above any: MDSs look for the nearest one."""
     directories = [row.seen.directory for row in judgement.directories]
     by_workload = sorted(judgement.directories, key=lambda row: -row.workload)
     paths = [*sorted(over(directories)), *(row.seen.directory.path for row in by_workload[:LOOKED_FOR])]
     found: dict[str, str] = {}
     for at in range(0, len(paths), A_CALL):
         found |= host.on_fs(fs, partial(_masked, paths[at : at + A_CALL], ours))
-    nearest = ((d.ino, next((found[at] for at in ancestors(d.path) if at in found), "")) for d in directories)
+    nearest = (
+        (d.ino, next((found[path] for path in ancestors(d.path) if path in found), "")) for d in directories
+    )
     return {ino: told for ino, told in nearest if told}
 
 

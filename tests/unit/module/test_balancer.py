@@ -599,7 +599,10 @@ def test_another_mask_is_told_also_while_the_engine_fails(
 
 @pytest.mark.parametrize(
     ("policy", "mask", "pushes"),
-    [("lunule", "-1", True), ("lunule", "0x30", False), ("lunule", "0x0", False), ("greedyspill", "-1", False)],
+    [
+        *(("lunule", "-1", True), ("lunule", "0x30", False), ("lunule", "0x0", False)),
+        ("greedyspill", "-1", False),
+    ],
 )
 def test_a_policy_is_told_what_it_reads(
     cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, policy: str, mask: str, pushes: bool
