@@ -62,6 +62,17 @@ def test_what_moves_and_is_not_heavy_gets_one_rank_or_keeps_those_it_may(args: d
         current_mask=[0, 2],
     )
 )
+# The mask has a rank that the plan may not use.
+@example(
+    arguments(
+        [[]] * 8,
+        **{name: [int(name == "wss" and i == 4) for i in range(8)] for name in ("wss", "reqs", "rentries")},
+        ranks=[0, 1],
+        heavy_mode="fanout",
+        current_mask=[0, 1, 2],
+        cache_inodes=1e9,
+    )
+)
 @given(requests())
 def test_planning_again_after_the_plan_proposes_nothing(args: dict[str, Any]) -> None:
     result = answer(args)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
+from ..names import FANOUT
 
 GONE = -1
 SEVERAL = -2
@@ -67,15 +68,17 @@ def spread_over_mask(instance: Instance) -> Placement:
     """The current placement with each heavy that lies within the mask on all of the mask's ranks.
 
     The balancer moves a masked heavy's pieces about within the mask, so any part of it counts as in place.
+    What a fanout plan has put on its own ranks stays there: it leaves a mask as it is that has others, too.
     """
     mask = instance.mask
     if mask is None:
         return instance.current
     existing = tuple(r for r in mask if r != GONE)
+    own = instance.usable_part(mask) if instance.mode == FANOUT else existing
     several = dict(instance.current.several)
     for h in instance.heavies:
         if several[h] and set(several[h]) <= set(existing):
-            several[h] = existing
+            several[h] = own if set(several[h]) <= set(own) else existing
     return Placement(instance.current.single, several)
 
 
