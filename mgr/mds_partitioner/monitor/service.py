@@ -114,9 +114,10 @@ class Monitor:
 
     def _learned_since(self) -> bool:
         """Is by now known what a rank can serve? What was learned before a fail-over is read by and by."""
-        fscids = {fs.name: fs.fscid for fs in self._host.file_systems()}
-        without = (s.fs for s in self.snapshot.filesystems if s.verdict and s.verdict.capacity.value is None)
-        return any(self._ranks.learned(fscids[fs]) is not None for fs in without if fs in fscids)
+        seen = self.snapshot.filesystems
+        without = {s.fs for s in seen if s.verdict is not None and s.verdict.capacity.value is None}
+        known = self._host.file_systems() if without else []
+        return any(self._ranks.learned(fs.fscid) is not None for fs in known if fs.name in without)
 
     def _pause(self) -> float:
         """s, until something is due."""
