@@ -223,8 +223,7 @@ ALERTS = (
         f'(max by (cluster) (up{{job="mds_partitioner"}}) == 0 unless on (cluster) {ENABLED} == 0) or '
         f"({ENABLED} > 0 unless on (cluster) {metric('active', 'cluster')}) or "
         f"({metric('active', 'cluster')} == 1 unless on (cluster) "
-        f"{metric('epoch_end_timestamp_seconds', 'cluster')}) or "
-        f"{OLD}",
+        f"{metric('epoch_end_timestamp_seconds', 'cluster')}) or {OLD}",
         wait="5m",
         summary=f"The mds_partitioner module does not work on {CLUSTER}",
         description="No manager has answered for mds_partitioner with fresh numbers for 5 minutes: imbalance "

@@ -90,10 +90,8 @@ class Rounds:
         for i, watch in self._ledger.all():
             if self._has_to_do(i, watch):
                 watched.append((i, watch))
-            else:
-                watch.has_looked(
-                    "", now.steady
-                )  # of one that is off, and has nothing left to do, nothing fails
+            else:  # it is off, and has nothing left to do: nothing fails
+                watch.has_looked("", now.steady)
         each({i: partial(self._take_turn, i, watch, now) for i, watch in watched if now.steady >= watch.due})
         due = [watch.due for _, watch in self._ledger.all() if watch.kept.mode != OFF]
         return max(0.1, min(due) - self._now().steady) if due else IDLE
