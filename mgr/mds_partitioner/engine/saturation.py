@@ -15,11 +15,10 @@ any inside: what it can do so easily does not fill it.
 import numpy as np
 
 from .arrays import Bools, Floats
-from .inside import CROWD, EASY, INSIDE, LEAST_RATE
+from .inside import CROWD, EASY, INSIDE, LEAST_RATE, REAL_LOAD
 
 AS_MUCH = 0.9  # of a rate
 LATELY = 6  # epochs
-REAL_LOAD = 0.1  # of the highest rate of the window
 SLOWEST = 0.02  # of it, has a rank that is full: with less it waits for something else, a client perhaps
 MOST_FETCHED = 0.2  # fetches a request: above that latency is the metadata pool's, not the rank's
 RECENT_EPOCHS = 3

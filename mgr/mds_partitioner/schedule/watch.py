@@ -71,6 +71,7 @@ class Watch:
 
     :ivar told, subtrees: by rank; of one that did not answer, what it answered last
     :ivar heat: by rank, without what had gone at its last answer
+    :ivar mute: ranks that did not tell it in time when they were asked last
     :ivar lumps: of what could be distributed, by rank, that of which one fragment has most of the load
     :ivar ranks: at the last look
     :ivar known: of directories, at the last look
@@ -109,6 +110,7 @@ class Watch:
     heat: dict[int, Heat] = field(default_factory=dict)
     lumps: dict[int, frozenset[str]] = field(default_factory=dict)
     subtrees: dict[int, list[Subtree]] = field(default_factory=dict)
+    mute: frozenset[int] = frozenset()
     glimpses: tuple[Glimpse, ...] = ()
     advised: dict[int, tuple[int, ...]] = field(default_factory=dict)
     ranks: dict[int, RankView] = field(default_factory=dict)
@@ -146,6 +148,7 @@ class Watch:
         """It has not looked for a while: what it saw last is not so any more."""
         self.ranks, self.view, self.actual, self.where = {}, None, None, None
         self.told, self.heat, self.lumps, self.subtrees, self.verdict = {}, {}, {}, {}, None
+        self.mute = frozenset()
         self.measured = self.asked = self.mapped = float("-inf")
         self.pressing_since = self.waits_since = None
         self.catalogue.doubt_above()
@@ -337,7 +340,7 @@ class Looker:
         new = frozenset(p.ino for p in found_pieces if p.rank in answered)
         harmful = watch.verdict.harms({rank.rank for rank in ranks})
         untold = frozenset(watch.ranks.keys() - watch.heat.keys())
-        view = View(now.steady, ranks, found_pieces, harmful, told=new, untold=untold)
+        view = View(now.steady, ranks, found_pieces, harmful, told=new, untold=untold, mute=watch.mute)
         watch.actual = view
         if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)
@@ -369,6 +372,7 @@ class Looker:
         usually = depth(paths)
         deep = max(usually, min(depth(hot), usually + DEEPER))
         loads = self._tell(fs, watch, asked.values(), "dump loads", depth=deep)
+        watch.mute = frozenset(rank for rank, name in asked.items() if isinstance(loads[name], GivenUp))
         now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)
         if not moved or now - watch.mapped >= CALM:

@@ -21,7 +21,7 @@ def view(now: float, own: Mapping[int, float], others: float, served: float | No
     total = sum(own.values()) if served is None else served
     ranks = (
         RankView(0, total, 20.0, total > 0.0, CAPACITY),
-        *(RankView(r, others, 5.0, False, CAPACITY) for r in BUSY),
+        *(RankView(r, others, others / 90.0, False, CAPACITY) for r in BUSY),
     )
     pieces = [Piece(ino, f"/p{ino}", 0, rate, 4000.0, parts=0) for ino, rate in own.items()]
     return View(

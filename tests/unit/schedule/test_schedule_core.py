@@ -1000,6 +1000,46 @@ def test_a_rank_that_crawls_does_not_pass_for_idle(requests: float, inside: floa
     assert [move for move in found if 3 in (move.target, move.source)] == []
 
 
+@pytest.mark.parametrize(("requests", "inside"), [(50.0, 5.0), (50.0, 1.3), (59.0, 2.0), (15.0, 5.0)])
+def test_where_a_few_requests_wait_though_next_to_none_is_served_there_is_no_room(
+    requests: float, inside: float
+) -> None:
+    """Its time goes to capabilities, or to other ranks. By its rate it has most room."""
+    ranks = (RankView(0, requests, inside), RankView(1, 600.0, 12.0, True), *rested(2, 3))
+    pieces = [Piece(100 + k, f"/{k}", 1, 20.0, 100.0) for k in range(30)]
+    pieces += [Piece(10 + r.rank, f"/r{r.rank}", r.rank, r.requests, 100.0) for r in ranks if r.rank != 1]
+    found, _ = first_of(View(0.0, ranks, tuple(pieces), harmful=True), looks=10)
+    assert found and {move.target for move in found} == {2, 3}
+
+
+def rested(*ranks: int) -> tuple[RankView, ...]:
+    return tuple(RankView(rank, 350.0, 0.35) for rank in ranks)
+
+
+def stalls(looks: int, mute: bool) -> list[Move]:
+    """Full ranks that have the same; one of them serves nothing for some looks."""
+    pieces = tuple(Piece(100 * r + k, f"/{r}/{k}", r, 4.0, 1000.0) for r in range(4) for k in range(100))
+    state, found = State(), list[Move]()
+    for look in range(30):
+        away = 20 <= look < 20 + looks
+        ranks = [RankView(r, 400.0, 12.0, True, 400.0, 12.0) for r in range(4)]
+        if away:
+            ranks[3] = RankView(3, 0.0, 0.0, False, 400.0, 12.0)
+        seen = View(look * LOOK, tuple(ranks), pieces, mute=frozenset([3] if away and mute else []))
+        state, decision = Scheduler(state, seen, Limits()).decide()
+        found += decision.moves
+    return found
+
+
+def test_a_rank_that_serves_nothing_for_a_look_is_not_taken_for_idle() -> None:
+    assert stalls(looks=1, mute=False) == []
+
+
+def test_a_rank_that_does_not_answer_gets_nothing() -> None:
+    assert {move.target for move in stalls(looks=4, mute=False)} == {3}, "it may be idle"
+    assert stalls(looks=4, mute=True) == []
+
+
 def test_a_rank_that_crawls_beside_others_that_rest_is_not_relieved_of_its_scan() -> None:
     ranks = [RankView(r, 200.0, 0.2, False, 2000.0) for r in range(3)]
     ranks.append(RankView(3, 100.0, 9.0, False, 2000.0))

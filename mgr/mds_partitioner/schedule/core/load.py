@@ -8,7 +8,7 @@ what they can, that one has most to do that has most requests inside (Little's l
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ...engine.inside import CROWD, STEEPEST
+from ...engine.inside import CROWD, INSIDE, LEAST_RATE, REAL_LOAD, STEEPEST
 from ...judge.fullness import MORE
 from .view import RankView
 
@@ -74,10 +74,21 @@ def busy(ranks: Sequence[RankView], capacity: Mapping[int, float]) -> frozenset[
     return frozenset(r.rank for r in ranks if r.full or r.requests >= NEARLY * capacity[r.rank])
 
 
-def crawls(rank: RankView, share: float) -> bool:
+def crawls(rank: RankView, share: float, highest: float) -> bool:
     """Has it many requests inside, and serves far less than its share, and is not full by its rate, as where
-    the host swaps? share: req/s"""
-    return not rank.full and rank.inside >= CROWD and rank.requests < EMPTY * share
+    the host swaps? Few are enough where it serves next to nothing, as one that has most to do with
+    capabilities.
+
+    :param share: its own, req/s
+    :param highest: what the busiest rank serves, req/s
+    """
+    many = INSIDE if rank.requests < max(LEAST_RATE, REAL_LOAD * highest) else CROWD
+    return not rank.full and rank.inside >= many and rank.requests < EMPTY * share
+
+
+def highest(ranks: Iterable[RankView]) -> float:
+    """What the busiest serves, req/s."""
+    return max((rank.requests for rank in ranks), default=0.0)
 
 
 def levelled(

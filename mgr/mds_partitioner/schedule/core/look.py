@@ -14,7 +14,7 @@ from ...judge.fullness import MORE
 from .budgets import Budgets
 from .demand import HELD
 from .expectation import Asked, Expectation
-from .load import EMPTY, busy, capacities, crawls, levelled, served, shares
+from .load import EMPTY, busy, capacities, crawls, highest, levelled, served, shares
 from .noise import band
 from .state import KEPT, Limits, Past, State
 from .together import members
@@ -132,14 +132,16 @@ class Look:
 
     @cached_property
     def doubted(self) -> frozenset[int]:
-        """Ranks that may be slower than is known, crawl, or are full and nobody knows yet of how much: they
-        seem to have room, and would get more."""
+        """Ranks that may be slower than is known, crawl, do not answer, or are full and nobody knows yet of
+        how much: they seem to have room, and would get more."""
         state, now, soon = self.state, self.view.now, self.state.held <= SOON
+        most, share = highest(self.view.ranks), self.shares
         falls = {r.rank for r in self.view.ranks if (soon and r.full and r.able is None) or self._falls(r)}
-        falls |= {r.rank for r in self.view.ranks if r.rank in self.shares and crawls(r, self.shares[r.rank])}
-        room = (rank for rank in falls if self.loads[rank] < self.shares[rank])
+        falls |= {r.rank for r in self.view.ranks if r.rank in share and crawls(r, share[r.rank], most)}
         # What it served while it exported says little of what it can do.
-        return frozenset(rank for rank in room if not _moved(state, now, rank, SETTLES * state.dt))
+        falls = {rank for rank in falls if not _moved(state, now, rank, SETTLES * state.dt)}
+        there = (falls | self.view.mute) & share.keys()
+        return frozenset(rank for rank in there if self.loads[rank] < share[rank])
 
     @cached_property
     def doubt(self) -> float:
@@ -168,7 +170,7 @@ class Look:
     def _idles(self, rank: int) -> bool:
         share, late = self.shares[rank], _late(self.state, rank, LATE)
         room, lately = (1.0 - 2.0 * self.band) * share, _late(self.state, rank, 0.0, HELD)
-        if rank not in self.state.stale and self.loads[rank] < room and lately and fmean(lately) < room:
+        if rank not in self.state.stale and self.loads[rank] < room and lately and max(lately) < room:
             return True
         return bool(late) and self.empty(rank) and fmean(late) < EMPTY * share
 
@@ -189,13 +191,13 @@ def _able(state: State, view: View) -> dict[int, float]:
 
 
 def _crawling(state: State, view: View, able: Mapping[int, float]) -> frozenset[int]:
-    share = shares(served(view.ranks), able)
-    return frozenset(r.rank for r in view.ranks if _crawls(state, view.now, r, share[r.rank]))
+    share, most = shares(served(view.ranks), able), highest(view.ranks)
+    return frozenset(r.rank for r in view.ranks if _crawls(state, view.now, r, share[r.rank], most))
 
 
-def _crawls(state: State, now: float, rank: RankView, share: float) -> bool:
+def _crawls(state: State, now: float, rank: RankView, share: float, most: float) -> bool:
     """For a while, and not because something moves from or to it: then its cache is cold, or it waits?"""
-    if not crawls(rank, share) or _moved(state, now, rank.rank, LATE):
+    if not crawls(rank, share, most) or _moved(state, now, rank.rank, LATE):
         return False
     late = _late(state, rank.rank, LATE)
     return bool(late) and fmean(late) < EMPTY * share

@@ -101,6 +101,7 @@ class View:
     :ivar told: inode numbers of pieces whose ranks told their popularity since the last look; the others have
         what they had then; None: of all
     :ivar untold: ranks that have never told it
+    :ivar mute: ranks that did not answer when they were asked for it last
     :ivar harmful: the imbalance factor is above its threshold, or a rank of many is hot
     :ivar wait: why nothing may be changed now, or ""
     :ivar advised: it is as it would be, had advice been followed
@@ -117,6 +118,7 @@ class View:
     again: bool = False
     told: frozenset[int] | None = None
     untold: frozenset[int] = frozenset()
+    mute: frozenset[int] = frozenset()
     advised: bool = False
     begun: int = 0
     pins: int = 0
