@@ -26,11 +26,12 @@
 -- they give nothing away.
 --
 -- A stock MDS remembers nothing, and an order may take beats to show. Ordered again in each of them, the gap is moved
--- several times over, and back. So a rank orders in one beat of four only: whatever was ordered before is in its place
--- by then, or given up (an MDS empties its queue of exports every beat). The beats are told apart by the uptime of the
--- host. Where it cannot be read, a rank orders a fifth of the gap in every beat: a loop that learns of its own doing d
--- beats late does not swing up to a gain of d^d / (d+1)^(d+1), and hardly at a fifth with three beats. The price is
--- that a subtree which is larger than that fifth stays.
+-- several times over, and back. So a rank orders for each importer in one beat of four only: whatever was ordered for
+-- it before is in its place by then, or given up. Importers have different beats, as an MDS begins two exports at a time
+-- and empties its queue of others every beat: what was ordered for all of them at once would mostly be lost. The beats
+-- are told apart by the uptime of the host. Where it cannot be read, a rank orders a fifth of the gap in every beat: a
+-- loop that learns of its own doing d beats late does not swing up to a gain of d^d / (d+1)^(d+1), and hardly at a fifth
+-- with three beats. The price is that a subtree which is larger than that fifth stays.
 --
 -- Without a capacity in the hints, urgency is what the MDSs say themselves: CPU time (cpu_load_avg is utime + stime of
 -- /proc/self/stat, 100 is a core) and messages that wait for the dispatcher, as a quota on the CPU hides the first.
@@ -49,7 +50,7 @@ local DEFAULTS = {
 local PAPERS_CLUSTER = 5 -- ranks
 local CROWD = 8          -- messages in a queue that are more than beats of others
 local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
-local BEATS_A_TURN = 4 -- an order that shows within three beats is not repeated
+local BEATS_A_TURN = 4 -- of an importer: an order that shows within three beats is not repeated
 local DAMPING = 0.2    -- part of the gap that is ordered in every beat where the turns cannot be told
 
 -- Popularity that one write a second keeps up: 2 for each (mdstypes.h), halved every 5 s. Twice that of a read.
@@ -70,17 +71,31 @@ local function uptime()
   return type(complaint) == "string" and tonumber(complaint:match("near '(%d+%.?%d*)'")) or nil
 end
 
--- The part of its row that a rank orders in this beat: all or nothing by turns; always all where the MDS remembers.
--- The module's sandbox reads no files: it is to show what is ordered when it is a rank's turn.
-local function part_of_this_beat()
-  if type(history) == "table" or type(loadfile) ~= "function" then
-    return 1
+local function remembers()
+  return type(history) == "table"
+end
+
+-- Is all of the matrix ordered in each beat? So it is where the MDS remembers. The module's sandbox reads no files: it is
+-- to show the matrix, whosever turn it is.
+local function at_once()
+  return remembers() or type(loadfile) ~= "function"
+end
+
+-- What of its row a rank orders in this beat, by importer: all or nothing by turns.
+local function of_this_beat(row)
+  if at_once() then
+    return row
   end
-  local seconds = uptime()
-  if not seconds then
-    return DAMPING
+  local seconds, ordered = uptime(), {}
+  local beat = seconds and seconds // math.max(1, hint("interval"))
+  for importer, amount in pairs(row) do
+    if not beat then
+      ordered[importer] = amount * DAMPING
+    elseif (beat + importer) % BEATS_A_TURN == 0 then
+      ordered[importer] = amount
+    end
   end
-  return seconds // math.max(1, hint("interval")) % BEATS_A_TURN == 0 and 1 or 0
+  return ordered
 end
 
 -- A list of ranks as a set; nil without one.
@@ -153,7 +168,7 @@ end
 
 -- What each importer of the last beat's order will have, req/s, of the load that went missing since.
 local function on_the_way(loads, ranks)
-  local last = type(history) == "table" and history.ordered
+  local last = remembers() and history.ordered
   if type(last) ~= "table" or not math.type(epoch) or epoch ~= last.epoch + 1 then
     return {}, 0
   end
@@ -390,9 +405,23 @@ local function match(exports, imports, ranks)
   return rows
 end
 
+-- The same for importers that have their turns: from each exporter in proportion to what each has room for. A full rank
+-- hides how much it is asked for. So who gets as much as it has room for, while others still wait, gets too much.
+local function spread(exports, imports, ranks)
+  local rows, most = {}, math.max(total(exports), total(imports))
+  for _, exporter in ipairs(ranks) do
+    local send, row = exports[exporter] or 0, {}
+    for importer, take in pairs(imports) do
+      row[importer] = send > 0 and take > 0 and send * take / most or nil
+    end
+    rows[exporter] = row
+  end
+  return rows
+end
+
 -- Every rank remembers what all were to do, as all come to the same matrix.
 local function remember(rows, loads, ranks)
-  if type(history) ~= "table" or not math.type(epoch) then
+  if not remembers() or not math.type(epoch) then
     return
   end
   local order = { epoch = epoch, total = 0, amount = 0, imports = {} }
@@ -468,21 +497,21 @@ local function decide(n)
   state.harmful, state.hot = harmful, hot
   local exports, imports = demands(state, moving, ranks)
   local what = role(whoami, exports, imports)
-  local rows = match(exports, imports, ranks)
+  local rows = (at_once() and match or spread)(exports, imports, ranks)
   remember(rows, loads, ranks)
   local row = rows[whoami] or {}
   if next(row) == nil then
     return targets, 2, seen .. ": " .. what
   end
-  local part = part_of_this_beat()
-  if part == 0 then
+  local ordered = of_this_beat(row)
+  if next(ordered) == nil then
     return targets, 2, seen .. ": exporter, waits for its turn"
   end
-  local scale = part * popularity_per_request(whoami, math.min(loads[whoami], fresh and fresh[whoami] or loads[whoami]))
-  for rank, amount in pairs(row) do
+  local scale = popularity_per_request(whoami, math.min(loads[whoami], fresh and fresh[whoami] or loads[whoami]))
+  for rank, amount in pairs(ordered) do
     targets[rank] = amount * scale
   end
-  return targets, 1, string.format("%s: exporter, req/s: %s (x %.2f in popularity)", seen, listed(row, n), scale)
+  return targets, 1, string.format("%s: exporter, req/s: %s (x %.2f in popularity)", seen, listed(ordered, n), scale)
 end
 
 -- What is expected of a subtree: its migration index, but no more first visits than inodes that nobody visited. beta

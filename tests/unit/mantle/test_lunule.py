@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -325,32 +326,42 @@ def test_a_rank_that_is_receiving_hands_nothing_over() -> None:
     assert "neither" in answer.log[0][1]
 
 
-def clocked(uptime: str, **more: Any) -> tuple[float, str]:
-    """What the hot one of two ranks orders on a stock MDS, given the error for /proc/uptime, and its line."""
+SAID = "/proc/uptime:1: unexpected symbol near '{}'"
+
+
+def clocked(uptime: str, loads: Sequence[float] = (400, 0), **more: Any) -> tuple[list[float], str]:
+    """What rank 0 orders on a stock MDS, given the error for /proc/uptime, and its line."""
     text = f"function loadfile() return nil, {lua(uptime)} end\n" + source(
         "lunule", {"capacity": 400, **more}
     )
-    answer = run(text, metrics([400, 0]))
-    return answer.targets[1], answer.log[0][1]
+    answer = run(text, metrics(loads))
+    return list(answer.targets), answer.log[0][1]
 
 
-def test_a_stock_mds_orders_in_one_beat_of_four() -> None:
-    said = "/proc/uptime:1: unexpected symbol near '{}'"
-    amounts = [clocked(said.format(seconds))[0] for seconds in ("80.00", "90.51", "100.2", "119", "120.01")]
-    assert amounts == [1400, 0, 0, 0, 1400]
-    assert "exporter, waits for its turn" in clocked(said.format("90.51"))[1]
+def test_a_stock_mds_orders_for_each_importer_in_one_beat_of_four() -> None:
+    beats = [clocked(SAID.format(at), (400, 0, 0, 0, 0, 0))[0] for at in ("80.00", "90.51", "100.2", "119")]
+    assert [[to for to, amount in enumerate(orders) if amount] for orders in beats] == [[4], [3], [2], [1, 5]]
+    assert len({amount for orders in beats for amount in orders if amount}) == 1, "all get the same"
+    assert clocked(SAID.format("120.01"), (400, 0, 0, 0, 0, 0))[0] == beats[0]
+    assert "exporter, waits for its turn" in clocked(SAID.format("90.51"))[1]
+
+
+def test_whoever_has_its_turn_gets_no_more_than_its_part_of_what_can_be_given() -> None:
+    """What a full rank serves is not all that it is asked for."""
+    orders, line = clocked(SAID.format("120.01"), (1000, 1000, 0, 0, 0))
+    assert "600 to" not in line and orders[4] == pytest.approx(max(orders))
+    assert "exporter, req/s: 200 to 4" in line
 
 
 @pytest.mark.parametrize("interval", [5, 10, 20, 40, 60])
 @pytest.mark.parametrize("phase", [0.1, 0.6, 0.9])
 def test_whatever_the_interval_and_the_phase_every_rank_has_its_turn(interval: int, phase: float) -> None:
-    said = "/proc/uptime:1: unexpected symbol near '{:.2f}'"
-    beats = [said.format((3 + phase + beat) * interval) for beat in range(8)]
-    assert sum(clocked(beat, interval=interval)[0] > 0 for beat in beats) == 2
+    beats = [SAID.format(f"{(3 + phase + beat) * interval:.2f}") for beat in range(8)]
+    assert sum(clocked(beat, interval=interval)[0][1] > 0 for beat in beats) == 2
 
 
 def test_without_a_clock_it_orders_a_fifth_in_every_beat() -> None:
-    assert clocked("cannot open /proc/uptime")[0] == pytest.approx(280)
+    assert clocked("cannot open /proc/uptime")[0][1] == pytest.approx(280)
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ def broken(scenario: Scenario) -> set[str]:
         (
             "orders that are on their way are given again",
             "one-hot-rank-late-orders",
-            'return seconds // math.max(1, hint("interval")) % BEATS_A_TURN == 0 and 1 or 0',
-            "return 1",
+            "elseif (beat + importer) % BEATS_A_TURN == 0 then",
+            "else",
             "steady",
         ),
     ],
