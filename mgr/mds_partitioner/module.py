@@ -104,7 +104,7 @@ class Module(
             self.log,
             fallen_back=self._fallen_back,
             scheduler=self._scheduler,
-            after_epoch=self._publish,
+            publish=self._publish,
         )
         self.endpoint = endpoint.of_active(
             lambda: self.monitor.snapshot, lambda: self.settings().epoch, self._late, self.log
@@ -267,7 +267,7 @@ class Module(
             return None
 
     def _publish(self) -> None:
-        """After each epoch: listen where the options say, and show where that is in `ceph mgr services`."""
+        """Listen where the options say, and show where that is in `ceph mgr services`."""
         if self.endpoint.apply(Address.read(self)):
             self.set_uri(self._uri(self.endpoint.address))
 

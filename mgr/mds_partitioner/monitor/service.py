@@ -2,7 +2,8 @@
 """Takes a snapshot once an epoch. Scrapes and pages read the newest one and never wait for the cluster.
 
 An epoch may last a day. How far plans are is known at any time, and told within TICK. Where a rank has not
-told yet what it serves, as after a fail-over of the managers, the epoch is looked at again, and counts once.
+told yet what it serves, as after a fail-over of the managers, or there are other file systems than there were,
+the epoch is looked at again, and counts once.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ class Monitor:
         *,
         fallen_back: FallenBack,
         scheduler: Scheduled,
-        after_epoch: Callable[[], None],
+        publish: Callable[[], None],
     ) -> None:
-        """``after_epoch`` is called after each snapshot."""
+        """``publish`` is called after each look."""
         self._host, self._ranks, self._analyzer, self._plans = host, ranks, analyzer, plans
         self._errors, self._settings, self._log = errors, settings, log
-        self._fallen_back, self._scheduler, self._after_epoch = fallen_back, scheduler, after_epoch
+        self._fallen_back, self._scheduler, self._publish = fallen_back, scheduler, publish
         self._memories: dict[int, Past] = {}
         self._judgements = Timing()
         self._loop = Loop("monitor", _nothing, self._run, errors.of(OBSERVE), log, self._pause)
@@ -103,14 +104,18 @@ class Monitor:
     def _run(self) -> float:
         now = time.monotonic()
         new = now - self._began > self._epoch() - LEAST
-        if new or now > self._untold.again(self._looked) - LEAST or self._learned_since():
+        if new or now > self._untold.again(self._looked) - LEAST or self._learned_since() or self._others():
             self._began, self._looked = now if new else self._began, now
             self.epoch(now, again=not new)
             self._done, self._ended = self._began, time.monotonic()
-            self._after_epoch()
         else:
             self._look_at_plans()
+        self._publish()
         return self._pause()
+
+    def _others(self) -> bool:
+        """Are there other file systems by now, or others' names?"""
+        return {s.fs for s in self.snapshot.filesystems} != {fs.name for fs in self._host.file_systems()}
 
     def _learned_since(self) -> bool:
         """Is by now known what a rank can serve? What was learned before a fail-over is read by and by."""

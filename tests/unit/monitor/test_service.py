@@ -151,6 +151,10 @@ class Others:
 
     scheduler: SchedulerState | None = None
     fell_back: set[str] | None = None
+    published = 0
+
+    def publish(self) -> None:
+        self.published += 1
 
 
 @pytest.fixture
@@ -173,7 +177,7 @@ def monitor(cluster: Cluster, engine: Engine, errors: Errors, others: Others) ->
         *(host, ranks, host, host, errors, lambda: (options, MonitorSettings(20, 3)), log),
         fallen_back=lambda fs: others.fell_back,
         scheduler=lambda fs: others.scheduler,
-        after_epoch=lambda: None,
+        publish=others.publish,
     )
 
 
@@ -288,6 +292,31 @@ def test_what_the_scheduler_does_is_told_long_before_a_long_epoch_is_over(
     monitor._run()
     assert monitor.snapshot.filesystems[0].scheduler == others.scheduler
     assert monitor.snapshot.epochs.count == 1
+
+
+def test_a_file_system_that_comes_goes_or_is_renamed_is_told_long_before_a_long_epoch_is_over(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, told = Now(), []
+    other = replace(FS, name="b", fscid=2, ranks_in=(0,), max_mds=1)
+    monkeypatch.setattr(Options, "epoch", 86_400)
+    monkeypatch.setattr(service, "time", at)
+    for at.now, others in ((0.0, [other]), (10.0, [replace(other, name="c")]), (20.0, [])):
+        cluster.others = others
+        monitor._run()
+        told.append([(s.fs, s.uneven_epochs) for s in monitor.snapshot.filesystems])
+    assert told == [[("cephfs", 1), ("b", 1)], [("cephfs", 1), ("c", 1)], [("cephfs", 1)]]
+
+
+def test_where_to_listen_is_looked_at_long_before_a_long_epoch_is_over(
+    monitor: Monitor, others: Others, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Now()
+    monkeypatch.setattr(Options, "epoch", 86_400)
+    monkeypatch.setattr(service, "time", at)
+    for at.now in (0.0, 10.0):
+        monitor._run()
+    assert (monitor.snapshot.epochs.count, others.published) == (1, 2)
 
 
 def test_an_epoch_is_judged_again_when_a_capacity_that_was_learned_before_is_read(
