@@ -63,6 +63,16 @@ GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "fini
 ANEW = 2  # times that a plan is made anew, as something was deleted meanwhile
 
 
+def _stops(run: Run) -> bool:
+    """Has an operator stopped it, whether the mon has that yet or not?"""
+    return run.ordered().state == STOPPED
+
+
+def _refuse_stopped(run: Run) -> None:
+    if _stops(run):
+        raise NotFound(f"plan '{run.plan.name}' was stopped: there is nothing to resume")
+
+
 def _of_what_is_there(make: Callable[[], Plan]) -> Plan:
     """What is deleted while a plan is made is no part of it when it is made anew.
 
@@ -373,12 +383,20 @@ class Partitioner:
             raise failed
 
     def resume(self, fs: FsState) -> Run:
-        """Go on with a paused plan; a guard may pause it again at once. :raises Busy: stopped meanwhile"""
+        """Go on with a paused plan; a guard may pause it again at once.
+
+        :raises NotFound: none is being executed, or it is being stopped
+        :raises Busy: stopped meanwhile
+        """
         halts, runs = self.plans.halts.given(fs.fscid), self.plans.active_of(fs)
-        for run in runs:
+        going = [run for run in runs if not _stops(run)]
+        for run in going:
             if run.head.state == PAUSED or run.memory.halted:
-                self._go(run, halts, state=interrupted(run.head))
-        return runs[-1]
+                check = partial(_refuse_stopped, run)  # it waits for a stop that is just being written
+                self._go(run, halts, check=check, state=interrupted(run.head))
+        if not going:
+            _refuse_stopped(runs[-1])
+        return going[-1]
 
     def stop(self, fs: FsState) -> Run:
         """End the execution where it is; what was done stays until it is rolled back.
@@ -424,11 +442,19 @@ class Partitioner:
         with self.plans.reserved(run):
             self._go(run, halts, state=ROLLING_BACK, resume_to=RUNNING)
 
-    def _go(self, run: Run, halts: int, refuse: Callable[[], None] = lambda: None, **changes: Any) -> None:
+    def _go(
+        self,
+        run: Run,
+        halts: int,
+        refuse: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None,
+        **changes: Any,
+    ) -> None:
         """An operator lets a plan go on: what halted it is over once the journal has that. Until then it is
         halted, so that a stop that comes while the mon is waited for finds nothing begun.
 
         :param refuse: raises Busy if it must not, after all
+        :param check: raises if it must not by what was ordered before; asked when that is written
         :raises Busy: so it is, or a stop came; the plan is as it was before
         """
         memory, given, fscid = run.memory, self.plans.halts, run.plan.fscid
@@ -452,9 +478,13 @@ class Partitioner:
             refuse()
             return given.unless(fscid, halts, release)
 
+        def forbidden() -> None:
+            overruled()
+            check()
+
         if not given.unless(fscid, halts, halt):
             overruled()
-        order = GoesOn(overruled, begin, was[2])
+        order = GoesOn(forbidden, begin, was[2])
         try:
             begun = self._journal.go_on(run, order, **GOES_ON, **changes)
         except PartitionerError:

@@ -454,6 +454,49 @@ def test_a_stop_while_a_plan_is_resumed_holds_whether_the_mon_takes_it_or_not(
         assert (run.head.state, run.heading()) == (STOPPED, RUNNING)
 
 
+def test_a_resume_that_comes_while_a_stop_is_written_does_not_end_it(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    said = list[str]()
+
+    def resume() -> None:
+        try:
+            partitioner.resume(manager.fs)
+        except NotFound as e:
+            said.append(str(e))
+
+    resuming = threading.Thread(target=resume, daemon=True)
+    held = threading.Event()
+
+    def given() -> None:
+        run.memory.untold, told = {}, run.memory.untold  # it looks before the stop is heard
+        partitioner.plans.active_of = lambda _: (held.set(), [run])[1]
+        resuming.start()
+        assert held.wait(60.0)
+        run.memory.untold = told
+
+    at_the_head(cluster, given)
+    stop(manager)
+    resuming.join(60.0)
+    assert said == ["plan 'mine' was stopped: there is nothing to resume"]
+    assert (run.head.state, run.memory.halted) == (STOPPED, True)
+
+
+def test_what_was_stopped_is_not_resumed_though_the_mon_has_not_taken_it(cluster: Cluster) -> None:
+    manager = Manager(cluster)
+    partitioner = manager.partitioner
+    partitioner.plans.save(plan(cluster, MOVES, name="mine"))
+    run = partitioner.start(manager.fs, "mine")
+    cluster.store.refuse(1, 1)
+    stop(manager)
+    with pytest.raises(NotFound, match="was stopped"):
+        partitioner.resume(manager.fs)
+    manager.run(60)
+    assert (run.head.state, run.memory.halted) == (STOPPED, True)
+
+
 def stop(manager: Manager) -> None:
     """Whatever the mon says to it."""
     with suppress(JournalError):
