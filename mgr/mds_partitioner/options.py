@@ -166,7 +166,7 @@ def configured(module: MgrModule, options: Sequence[Option], names: Collection[s
 
 
 def usable(option: Option, read: Callable[[str], Any], log: logging.Logger) -> Any:
-    """The value of an option. One that Ceph cannot read, as it was set with ``--force``, counts as none:
+    """The value of an option; of seconds whole ones. One that Ceph cannot read, as it was set with ``--force``, counts as none:
     whatever is wrong with it, an emergency stop is heard."""
     name = option["name"]
     try:
@@ -177,7 +177,7 @@ def usable(option: Option, read: Callable[[str], Any], log: logging.Logger) -> A
         _unusable[name] = str(e)
         return option["default"]
     _unusable.pop(name, None)
-    return value
+    return int(value) if option["type"] == "secs" else value  # Ceph gives a float (PyUtil.cc)
 
 
 def _refusal(known: Option, value: float) -> str:

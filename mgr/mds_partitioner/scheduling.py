@@ -16,14 +16,23 @@ from .act.registry import Plans
 from .act.run import ACTIVE, HOURS_OVER, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
 from .ceph.host import Host
 from .clock import Now
-from .errors import BadInput, Busy, JournalError, NotFound, NotPermitted, PartitionerError, Unavailable
+from .errors import (
+    BadInput,
+    BadOption,
+    Busy,
+    JournalError,
+    NotFound,
+    NotPermitted,
+    PartitionerError,
+    Unavailable,
+)
 from .model import FsState
 from .observe.sessions import clients_at
 from .plan.plan import Plan
 from .schedule.catalogue import Catalogue
 from .schedule.core.state import State
 from .schedule.hotspots import Hotspots, recent
-from .schedule.hours import closed
+from .schedule.hours import closed, misread
 from .schedule.ledger import Ledger
 from .schedule.options import SchedulerSettings
 from .schedule.plans import distributing, scheduled_since, undone
@@ -67,7 +76,7 @@ class Scheduling:
     def start(self, fs: FsState, mode: str) -> Kept:
         """Begin to look, or change the mode.
 
-        :raises BadInput: no such mode
+        :raises BadInput: no such mode; in mode act, an option is no time of day
         :raises Busy: in mode act, a plan is under way or was stopped; what was done is being undone; another
             order came meanwhile
         :raises NotPermitted: in mode act, the built-in balancer is on
@@ -155,6 +164,9 @@ class Scheduling:
         )
 
     def _refuse_act(self, fs: FsState) -> None:
+        why = misread(self._settings())
+        if why:  # it would look, and never act
+            raise BadOption(why)
         for run in self._plans.of(fs):
             name, state = run.plan.name, run.head.state
             back = run.heading() == ROLLING_BACK  # what it sets meanwhile would be taken for an operator's

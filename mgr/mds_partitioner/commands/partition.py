@@ -220,7 +220,8 @@ class PartitionCommands(Services):
             answer = _ordered(fs, order())
         except NotFound:  # no plan is under way at this moment
             see = f"see 'ceph mds_partitioner scheduler status {fs.name}'"
-            return Answer({"scheduler": said}, f"{told}; {see}")
+            none = {"fs": fs.name, "plan": None, "state": None}
+            return Answer(none | {"scheduler": said}, f"{told}; {see}")
         return Answer(answer.value | {"scheduler": said}, f"{answer.text}\n{told}")
 
     @writes("partition rollback")

@@ -105,6 +105,16 @@ def _of_family(name: str, family: Family, scattered: bool) -> list[str]:
     return []
 
 
+def of_links(*, taken_apart: bool) -> tuple[str, ...]:
+    """One sentence where parts of a directory are pinned. Nobody looks for links: MDSs count them by rank."""
+    if not taken_apart:
+        return ()
+    return (
+        "directories are taken apart: where clients hard-link between children of one, that can raise "
+        "MDS_DAMAGE, and nothing is rolled back meanwhile: do not start it there",
+    )
+
+
 def many_pins(in_heavy: int, others: int, moves: int) -> tuple[str, ...]:
     """One sentence where so many are set; none where there are a few.
 

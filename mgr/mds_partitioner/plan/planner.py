@@ -22,6 +22,7 @@ from .caveats import (
     caveats,
     less_even,
     many_pins,
+    of_links,
     of_age,
     of_elastic,
     of_saturated,
@@ -132,6 +133,7 @@ def make_plan(
             *of_elastic(rows),
             *of_silent(silent),
             *of_age(now - ended),
+            *of_links(taken_apart=_pins(made, families)[0] > 0),
             *many_pins(*_pins(made, families), settings.max_moves),
             *of_unpinned(
                 rows, table, placing, balanced=c.fs.balance_automate and not confines(table, answer, c)

@@ -99,4 +99,4 @@ def _few(plans: Sequence[str]) -> str:
 def overview_text(values: Sequence[dict[str, Any]]) -> str:
     """For people. ``values``: of ``overview_value``, ``removed_values`` and ``unreadable_values``."""
     rows = [tuple((v | {"in_force": _few(v["in_force"])})[key] for key in KEYS) for v in values]
-    return table(COLUMNS, rows, LEFT)
+    return table(COLUMNS, rows, LEFT) if rows else "there is no file system"

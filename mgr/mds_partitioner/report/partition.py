@@ -248,6 +248,7 @@ def plans_value(
     known = [
         {
             "name": run.plan.name,
+            "fs": run.plan.fs,
             "state": run.ordered().state,
             "steps": len(run.plan.steps),
             **left_out(run),
@@ -257,7 +258,7 @@ def plans_value(
         }
         for run in (*runs, *removed)
     ]
-    unknown = dict.fromkeys(("steps", "skipped", "kept", "progress", "heavy", "file_system_removed"))
+    unknown = dict.fromkeys(("fs", "steps", "skipped", "kept", "progress", "heavy", "file_system_removed"))
     return [*known, *({"name": name, "state": UNREADABLE, **unknown} for name in unreadable)]
 
 
@@ -273,4 +274,6 @@ def plans_text(runs: Sequence[Run], removed: Sequence[Run] = (), unreadable: Seq
         for run, state in (*((r, run_state(r)) for r in runs), *((r, removed_state(r)) for r in removed))
     ]
     rows += [(name, UNREADABLE, "-", "-", "-") for name in unreadable]
+    if not rows:
+        return "there is no plan: 'ceph mds_partitioner partition plan' makes one, after an analysis"
     return table(("Name", "State", "Steps", "Progress", "Heavy"), rows, ("Name", "State"))

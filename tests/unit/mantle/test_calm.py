@@ -42,12 +42,12 @@ def run(model: Model, beats: int) -> tuple[int, float]:
 
 @pytest.mark.parametrize(("ranks", "spread"), [(2, one_hot), (4, half_hot), (8, one_hot), (16, one_hot)])
 @pytest.mark.parametrize("delay", DELAYS)
-def test_by_turns_a_cluster_is_even_within_three_turns_and_little_moves_twice(
+def test_by_turns_a_cluster_is_even_within_four_turns_and_little_moves_twice(
     ranks: int, delay: int, spread: Callable[[int, int], list[Subtree]]
 ) -> None:
-    beats, moved = run(Model(spread(ranks, 12), ranks, delay, MEAN), 26)
-    assert beats <= 12
-    assert moved <= 1.3
+    beats, moved = run(Model(spread(ranks, 12), ranks, delay, MEAN), 34)
+    assert beats <= 16
+    assert moved <= 1.4
 
 
 def test_by_turns_64_ranks_are_even_as_soon() -> None:
@@ -79,8 +79,8 @@ def test_without_a_clock_a_fifth_at_a_time_hardly_swings(
 def test_a_full_rank_that_hides_what_its_clients_would_do_is_relieved(ranks: int, delay: int) -> None:
     full = 1.2 * MEAN  # so most of what is asked of rank 0 has to wait
     beats, moved = run(Model(one_hot(ranks, 12), ranks, delay, full, most=full), 48)
-    assert beats <= 28
-    assert moved <= 1.5
+    assert beats <= 16
+    assert moved <= 1.2
 
 
 def hottest(model: Model) -> float:
@@ -101,7 +101,7 @@ def test_of_12_ranks_a_full_one_is_relieved_although_the_factor_hardly_sees_it(
     last = 0
     for _ in range(40):
         model.step()
-        last = model.beat if hottest(model) > 1.3 else last
+        last = model.beat if hottest(model) > 1.35 else last
     assert last <= 24
     assert model.last_move is not None
     assert model.last_move < 40 - QUIET, "it does not come to rest"

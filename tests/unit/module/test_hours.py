@@ -36,3 +36,6 @@ def test_a_window_is_open_or_says_when_it_is(
 
 def test_what_is_no_time_of_day_is_told() -> None:
     assert "begin_time is '2500'" in closed(MONDAY, replace(DEFAULTS, begin_time="2500"))
+    assert "begin_time is '2400'" in closed(MONDAY, replace(DEFAULTS, begin_time="2400"))
+    assert "end_time is '22:00'" in closed(MONDAY, replace(DEFAULTS, end_time="22:00"))
+    assert not closed(MONDAY, replace(DEFAULTS, end_time="2400"))

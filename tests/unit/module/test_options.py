@@ -65,6 +65,13 @@ def test_what_ceph_cannot_read_counts_as_not_set() -> None:
     assert MonitorSettings.read(module) == MonitorSettings(DEFAULTS["top_subvolumes"], 7)
 
 
+def test_times_are_whole_seconds_though_ceph_gives_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = Forced()
+    monkeypatch.setattr(module, "get_module_option", lambda name: 600.0)
+    assert str(Settings.read(module).analyze_duration) == "600"
+    assert str(Settings.read(module).rank_capacity) == "600.0"
+
+
 def test_what_ceph_cannot_read_is_logged_once_until_it_is_another(caplog: pytest.LogCaptureFixture) -> None:
     forced = Forced("epoch")
     module: Any = forced

@@ -18,7 +18,7 @@ from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
 from mds_partitioner.plan import families
-from mds_partitioner.plan.caveats import many_pins
+from mds_partitioner.plan.caveats import many_pins, of_links
 from mds_partitioner.plan.plan import RANK_MASK, Plan
 from mds_partitioner.plan.planner import on
 from mds_partitioner.plan.present import _now, present
@@ -97,6 +97,11 @@ def test_files_right_in_a_heavy_directory_stay_together(
     inside = Insides(1.0, tuple(Part(child.path, of_children / 4) for child in brood.children))
     found = families.family(brood, circumstances("fanout"), lambda *_: True, {}, inside, 1000.0)
     assert (found.own, found.staying) == (pytest.approx(own), pytest.approx(own))
+
+
+def test_what_hard_links_may_do_to_what_is_taken_apart_is_told() -> None:
+    (told,) = of_links(taken_apart=True)
+    assert "MDS_DAMAGE" in told and of_links(taken_apart=False) == ()
 
 
 def test_many_pins_are_told() -> None:

@@ -706,7 +706,8 @@ def test_a_pause_holds_both_also_while_no_plan_is_under_way(module: Module) -> N
     assert "acts, paused" in shown(module.scheduler_status())
     module.manager.run(10)
     assert module.partitioner.plans.of(module.manager.fs) == []
-    assert "goes on" in shown(module.partition_resume())
+    resumed = json.loads(module.partition_resume(format="json").stdout)
+    assert resumed == {"fs": "cephfs", "plan": None, "state": None, "scheduler": "goes on"}
     module.manager.run(10)
     assert module.partitioner.plans.of(module.manager.fs) != []
 
@@ -754,12 +755,13 @@ def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module:
     manager.run(5)
     assert "rolled-back, 1 of 1 steps kept; file system removed" in shown(module.partition_ls())
     (listed,) = json.loads(module.partition_ls(format="json").stdout)
-    assert (listed["name"], listed["file_system_removed"]) == ("old", True)
+    assert (listed["name"], listed["fs"], listed["file_system_removed"]) == ("old", "cephfs", True)
     (row,) = removed_values(module.partitioner.plans.of_removed())
     assert (row["fs"], row["plan"]) == ("cephfs", f"old: {removed_state(old)}")
     assert f"old: {removed_state(old)}" in overview_text([row])
     assert module.partition_rm("old").retval == 0
     assert json.loads(module.partition_ls(format="json").stdout) == []
+    assert "there is no plan" in shown(module.partition_ls())
     assert removed_values(module.partitioner.plans.of_removed()) == []
 
 

@@ -494,11 +494,24 @@ def test_slow_requests_are_waited_for(cluster: Cluster, acting: Manager) -> None
 
 def test_it_acts_in_its_hours_only(cluster: Cluster) -> None:
     manager = Manager(cluster, fewer(begin_time="0000", end_time="0001", begin_weekday=1, end_weekday=1))
-    manager.options.ours = replace(manager.options.ours, begin_time="25h")
     manager.scheduling.start(manager.fs, ACT)
     manager.run(20)
     assert pins(cluster) == []
+    assert "it acts from" in manager.scheduling.watch(manager.fs).decision.why
+    manager.options.ours = replace(manager.options.ours, begin_time="25h")
+    manager.run(20)
+    assert pins(cluster) == []
     assert "give a time of day as HHMM" in manager.scheduling.watch(manager.fs).decision.why
+
+
+def test_it_does_not_begin_to_act_by_what_is_no_time_of_day(cluster: Cluster) -> None:
+    manager = Manager(cluster, fewer(begin_time="22:00"))
+    with pytest.raises(BadInput, match="begin_time is '22:00': give a time of day as HHMM"):
+        manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.start(manager.fs, ADVISE).mode == ADVISE
+    with pytest.raises(BadInput):
+        manager.scheduling.start(manager.fs, ACT)
+    assert manager.scheduling.get(manager.fs).mode == ADVISE
 
 
 def test_an_mds_that_does_not_answer_keeps_its_last_shares(cluster: Cluster, acting: Manager) -> None:
