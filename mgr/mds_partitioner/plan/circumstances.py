@@ -126,13 +126,20 @@ class Circumstances:
 
     def owns_mask(self, ino: int) -> bool:
         """Is a directory's own mask one that this module set?"""
-        mask = self.mask_of(ino)
-        return self.owned_masks.get(ino) == mask or mask in self.values.get((MASK_STEP, ino, ""), ())
+        return _is_ours(ino, self.mask_of(ino), self.owned_masks, self.values)
 
     def owns_distributed(self, ino: int) -> bool:
         """Was it this module that distributed a directory?"""
         values = self.values.get((DISTRIBUTED_STEP, ino, ""), ())
         return self.owned_distributed.get(ino) == "1" or "1" in values
+
+
+def _is_ours(
+    ino: int, mask: str, masks: Mapping[int, str], values: Mapping[About, Collection[str]]
+) -> bool:
+    """Is the mask of a directory one that this module set, or may be about to? ``masks``, ``values``: as in
+    ``Ours``."""
+    return masks.get(ino) == mask or mask in values.get((MASK_STEP, ino, ""), ())
 
 
 def check_ranks(fs: FsState, wanted: Sequence[int] | None) -> tuple[int, ...]:
@@ -259,6 +266,6 @@ def _masked(paths: Sequence[str], ours: Ours, mount: FileSystem) -> dict[str, st
                 raise
             continue
         if ino is not None:
-            own = ours.masks.get(ino) == mask or mask in ours.values.get((MASK_STEP, ino, ""), ())
+            own = _is_ours(ino, mask, ours.masks, ours.values)
             found[path] = "" if own else f"{path!r} has ceph.dir.bal.mask {mask}"
     return found
