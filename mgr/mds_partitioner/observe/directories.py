@@ -48,8 +48,8 @@ def subvolumes(
 
 class Everything:
     """Every subvolume, and every directory right below the root but the one that subvolumes are in. What has
-    too many entries to be listed each time is listed once in ``SELDOM`` s; in between, those that were found
-    before and are still there.
+    too many entries to be listed each time is listed once in ``SELDOM`` s, a group also when it has more or
+    fewer directories; in between, those that were found before and are still there.
 
     :ivar too_many: entries of the root, while they are more than are ever listed
     """
@@ -57,6 +57,7 @@ class Everything:
     def __init__(self) -> None:
         self._found: dict[str, list[Directory]] = {}  # as they were found last, by what they are in
         self._at: dict[str, float] = {}  # when that was listed, steady clock, s
+        self._many: dict[str, int] = {}  # directories in a group with very many, when that was listed
         self._first = True
         self.too_many = 0
 
@@ -64,10 +65,13 @@ class Everything:
         """As they are now. ``now``: steady clock, s"""
         found: dict[str, list[Directory]] = {}
         at: dict[str, float] = {}
+        many: dict[str, int] = {}
 
         def of_group(fs: FileSystem, path: str, label: str) -> list[Directory]:
             old = self._found.get(path, [])
-            if len(old) > MOST_PARTS and self._rests(path, now):
+            if len(old) > MOST_PARTS:
+                many[path] = _subdirs(fs, path)
+            if path in many and many[path] == self._many.get(path) and self._rests(path, now):
                 found[path], at[path] = found_again(fs, old), self._at[path]
             else:
                 found[path], at[path] = _kept(listed(fs, path, label), old), now
@@ -75,7 +79,7 @@ class Everything:
 
         below = subvolumes(fs, of_group)
         found["/"], at["/"] = self._beside(fs, self._found.get("/", []), now)
-        self._found, self._at, self._first = found, at, False
+        self._found, self._at, self._many, self._first = found, at, many, False
         return [*below, *found["/"]]
 
     def _beside(self, fs: FileSystem, old: list[Directory], now: float) -> tuple[list[Directory], float]:
@@ -91,6 +95,13 @@ class Everything:
 
     def _rests(self, path: str, now: float) -> bool:
         return now - self._at.get(path, float("-inf")) < SELDOM
+
+
+def _subdirs(fs: FileSystem, path: str) -> int:
+    try:
+        return fs.subdirs(path)
+    except NotFound:
+        return 0
 
 
 def _kept(found: list[Directory], before: list[Directory]) -> list[Directory]:

@@ -848,12 +848,26 @@ def test_a_group_of_very_many_subvolumes_is_listed_seldom() -> None:
     group: Any = Wide(Cluster([20.0]), NOGROUP, MOST_PARTS + 9, 0)
     every = Everything()
     assert len(every(group, 0.0)) == MOST_PARTS + 9
+    every(group, 0.5)
     gone, _ = group.names.pop(0)
     group.gone.add(f"{NOGROUP}/{gone}")
     group.names.append(NEW)
-    for late, new in ((1.0, False), (SELDOM - 1.0, False), (SELDOM, True)):
+    for late, new in ((1.0, False), (SELDOM - 1.0, False), (SELDOM + 0.5, True)):
         names = {d.name for d in every(group, late)}
         assert (NEW[0] in names, gone in names) == (new, False)
+
+
+def test_one_of_very_many_subvolumes_that_is_new_is_found_at_once() -> None:
+    group: Any = Wide(Cluster([20.0]), NOGROUP, MOST_PARTS + 9, 0)
+    every, listings = Everything(), []
+    subdirectories = group.subdirectories
+    group.subdirectories = lambda path: listings.append(path) or subdirectories(path)
+    every(group, 0.0)
+    every(group, 5.0)
+    group.names.append(NEW)
+    assert NEW[0] in {d.name for d in every(group, 10.0)}
+    every(group, 15.0)
+    assert listings.count(NOGROUP) == 3, "twice until it is known how many there are"
 
 
 def test_files_are_found_beside_the_trash_of_a_subvolume() -> None:
