@@ -15,8 +15,10 @@ local function load_of(rank)
   return nil
 end
 
--- Mantle does not look at bal_rank_mask, so the module tells it in `hints`; nil: every rank.
-local mask = type(hints) == "table" and type(hints.mask) == "table" and hints.mask or nil
+-- An MDS with our hook tells bal_rank_mask. Mantle does not look at it, so else the module tells it in `hints`; nil: every
+-- rank.
+local told = type(hints) == "table" and type(hints.mask) == "table" and hints.mask or nil
+local mask = hook and type(rank_mask) == "table" and rank_mask or told
 
 -- May the rank be given load?
 local function allowed(rank)

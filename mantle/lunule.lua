@@ -51,6 +51,7 @@ local PAPERS_CLUSTER = 5 -- ranks
 local CROWD = 8          -- messages in a queue that are more than beats of others
 local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
 local BEATS_A_TURN = 4 -- of an importer: an order that shows within three beats is not repeated
+local LATE = 3         -- intervals, after which a beat is no next one
 local DAMPING = 0.2    -- part of the gap that is ordered in every beat where the turns cannot be told
 
 -- Popularity that one write a second keeps up: 2 for each (mdstypes.h), halved every 5 s. Twice that of a read.
@@ -98,9 +99,12 @@ local function of_this_beat(row)
   return ordered
 end
 
--- A list of ranks as a set; nil without one.
+-- A list of ranks as a set; nil without one. The mask of this beat is newer than any hint, where the MDS tells it.
 local function rank_set(name)
   local list = type(hints) == "table" and hints[name]
+  if name == "mask" and hook and type(rank_mask) == "table" then
+    list = rank_mask
+  end
   if type(list) ~= "table" then
     return nil
   end
@@ -166,17 +170,21 @@ local function loads_by(metric, loads, ranks)
   return estimate
 end
 
--- What each importer of the last beat's order will have, req/s, of the load that went missing since.
+-- What each importer of the last beat's order will have, req/s, of the load that went missing since, on ranks that took
+-- part then. Beats are counted while they are sent only: the last one may be of long ago.
 local function on_the_way(loads, ranks)
   local last = remembers() and history.ordered
-  if type(last) ~= "table" or not math.type(epoch) or epoch ~= last.epoch + 1 then
+  if type(last) ~= "table" or type(last.loads) ~= "table" or not math.type(epoch) or epoch ~= last.epoch + 1 then
     return {}, 0
   end
-  local total, found = 0, {}
-  for _, rank in ipairs(ranks) do
-    total = total + loads[rank]
+  if math.type(now) and math.type(last.at) and math.abs(now - last.at) > LATE * hint("interval") then
+    return {}, 0
   end
-  local missing = math.max(0, math.min(last.total - total, last.amount))
+  local gone, found = 0, {}
+  for _, rank in ipairs(ranks) do
+    gone = gone + (last.loads[rank] and last.loads[rank] - loads[rank] or 0)
+  end
+  local missing = math.max(0, math.min(gone, last.amount))
   for rank, amount in pairs(last.imports) do
     found[rank] = missing * amount / last.amount
   end
@@ -424,9 +432,9 @@ local function remember(rows, loads, ranks)
   if not remembers() or not math.type(epoch) then
     return
   end
-  local order = { epoch = epoch, total = 0, amount = 0, imports = {} }
+  local order = { epoch = epoch, at = now, loads = {}, amount = 0, imports = {} }
   for _, rank in ipairs(ranks) do
-    order.total = order.total + loads[rank]
+    order.loads[rank] = loads[rank]
     for importer, amount in pairs(rows[rank]) do
       order.amount = order.amount + amount
       order.imports[importer] = (order.imports[importer] or 0) + amount

@@ -173,6 +173,8 @@ def without_engine(hints: Hints, fs: FsState, now: float) -> Hints:
 
 def policy_object(policy: str, hints: Hints, source: str) -> tuple[str, str]:
     """Name and text of the RADOS object: the name follows the content, as MDSs read a policy again only when
-    its name changes."""
+    its name changes. With our hook they go on remembering while what is before the last dot is the same: that
+    is of the policy without its hints."""
     text = lua(hints) + source
-    return f"{PREFIX}{policy}.{hashlib.sha256(text.encode()).hexdigest()[:16]}", text
+    own, all_of_it = (hashlib.sha256(of.encode()).hexdigest() for of in (source, text))
+    return f"{PREFIX}{policy}.{own[:8]}.{all_of_it[:16]}", text

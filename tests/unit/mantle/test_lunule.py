@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ MANY = st.lists(st.one_of(st.floats(90, 110), st.floats(90, 400)), min_size=6, m
 
 @given(MANY, st.floats(150, 400))
 def test_hot_ranks_are_the_engines_hot_ranks(loads: list[float], capacity: float) -> None:
+    mean = fmean(loads)
+    assume(all(abs((load / mean - 1.0) ** 2 - 0.01) > 1e-9 for load in loads))  # just at L either is right
     expected = python_matrix(loads, capacity=capacity, threshold=0.075)
     found = np.array(matrix(metrics(loads), hints(capacity=capacity, threshold=0.075)))
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-6)
@@ -302,6 +305,38 @@ def test_no_more_is_expected_than_was_ordered() -> None:
     busy = metrics([1300, 700, 700, 700])  # 450 are ordered; then most clients end
     *_, (_, line) = beats((7, busy), (8, metrics([1100, 0, 0, 0])))
     assert "on the way 450" in line
+
+
+def test_what_a_rank_that_takes_no_part_any_more_had_is_not_on_the_way() -> None:
+    """It was just replaced, or masked out."""
+    ordered, replaced = metrics([900, 100, 400, 300, 300]), metrics([900, 100, 0, 300, 300])
+    replaced[2] |= {"cpu_load_avg": 0.0, "auth.meta_load": 900.0}
+    (first, _), (_, line) = beats((7, ordered), (8, replaced))
+    assert sum(first) > 0 and "just started: 2" in line and "on the way" not in line
+    cases = [(0, ordered, Hooked(7, 0.0, tuple(range(5)))), (0, ordered, Hooked(8, 0.0, (0, 1, 3, 4)))]
+    _, masked = LUA.answers(source("lunule", {"capacity": 1300}), cases)
+    assert "on the way" not in masked.log[-1][1] and masked.targets[2] == 0
+
+
+def test_a_beat_that_comes_long_after_is_no_next_one() -> None:
+    """None is counted while the file system is degraded."""
+    cases = [(0, seen, Hooked(beat, at, tuple(range(4)))) for beat, at, seen in AFTER_AN_HOUR]
+    *_, late = LUA.answers(source("lunule", {"capacity": 1300}), cases)
+    assert "on the way" not in late.log[-1][1]
+
+
+AFTER_AN_HOUR = ((7, 0.0, SATURATED), (8, 3600.0, MOVING))
+
+
+@pytest.mark.parametrize("policy", ["lunule", "greedyspill"])
+def test_an_mds_that_tells_the_mask_knows_better_than_the_hints(policy: str) -> None:
+    """They come an epoch later, or never."""
+    seen = metrics([1300, 0, 0, 0])
+    cases = [(0, seen, Hooked(7, 0.0, mask)) for mask in (tuple(range(4)), (0, 2))]
+    told = source(policy, {"capacity": 1300, "mask": [0, 1, 3]})
+    everywhere, masked = LUA.answers(told, cases)
+    assert sum(everywhere.targets) > 0 and sum(masked.targets) > 0
+    assert [to for to, amount in enumerate(masked.targets) if amount] == [2]
 
 
 @given(*[st.lists(st.floats(0, 1e4), min_size=4, max_size=4)] * 3, st.integers(0, 3))
