@@ -105,3 +105,19 @@ def test_no_policy_ends_an_mds(cluster: Cluster) -> None:
 def test_history_is_plain_data_that_is_there_again(cluster: Cluster) -> None:
     use(cluster, "remembering.lua", REMEMBERING)
     wait_for("it is remembered", lambda: said(cluster, REMEMBERED))
+
+
+RECALLING = """
+BAL_LOG(0, "%s recalls ", history.past and "what was" or "nothing")
+return {[0] = 0, 0, 0, 0}
+"""
+
+
+def test_a_policy_that_is_told_something_else_remembers_and_another_one_does_not(cluster: Cluster) -> None:
+    """By its object's name, up to the last dot."""
+    use(cluster, "told.1", REMEMBERING)
+    wait_for("it is remembered", lambda: said(cluster, REMEMBERED))
+    use(cluster, "told.2", RECALLING % "the same")
+    wait_for("it is remembered still", lambda: said(cluster, "the same recalls what was"))
+    use(cluster, "other.2", RECALLING % "another")
+    wait_for("it begins anew", lambda: said(cluster, "another recalls nothing"))
