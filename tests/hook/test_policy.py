@@ -115,8 +115,8 @@ return {[0] = 0, 0, 0, 0}
 
 def test_a_policy_that_is_told_something_else_remembers_and_another_one_does_not(cluster: Cluster) -> None:
     """By its object's name, up to the last dot."""
-    use(cluster, "told.1", REMEMBERING)
-    wait_for("it is remembered", lambda: said(cluster, REMEMBERED))
+    use(cluster, "told.1", f"BAL_LOG(0, 'it is told')\n{REMEMBERING}")
+    wait_for("it has had a beat", lambda: said(cluster, "it is told"))
     use(cluster, "told.2", RECALLING % "the same")
     wait_for("it is remembered still", lambda: said(cluster, "the same recalls what was"))
     use(cluster, "other.2", RECALLING % "another")
