@@ -109,9 +109,10 @@ class Plans:
                 self._early[fscid] = hold, changes
 
     def _claim(self, runs: Sequence[Run]) -> None:
-        """What was set by a manager that knew of no claims is claimed now."""
+        """What was set by a manager that knew of no claims is claimed now, unless an operator took it off since:
+        then it may have been put back, too."""
         for option, record in self._options(runs):
-            if record.state in (INTENT, APPLIED) and option.replaced() is None:
+            if record.state in (INTENT, APPLIED) and option.replaced() is None and option.is_set():
                 option.claim(record.old)
 
     def _sweep(self, runs: Callable[[], Sequence[Run]]) -> None:

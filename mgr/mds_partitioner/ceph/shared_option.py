@@ -94,6 +94,10 @@ class SharedOption:
         """This user has set it, or is about to; ``old``: what it is to put back."""
         self._claim(self.user, old)
 
+    def is_set(self) -> bool:
+        """To what is wanted, by whomever."""
+        return self.host.mds_option(self.name) == self.wanted
+
     def replaced(self) -> str | None:
         """What this user is to put back; None: it has no claim."""
         return self._claims().get(self.user)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
@@ -21,6 +22,7 @@ from .turnover import MOST_PARTS, listable
 
 SNAPSHOTS = ".snap"
 LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
+A_WHILE = 5.0  # s: a decision waits for the first listing
 SELDOM = 600.0  # s between two listings of what has too many entries to be listed each time
 MOST_ENTRIES = 100_000  # of the root: with more it is not listed even then, as that takes an MDS a second
 
@@ -34,27 +36,33 @@ def listed(fs: FileSystem, group: str, label: str) -> list[Directory]:
     return [Directory(f"{group}/{name}", label + name, ino) for name, ino in found]
 
 
-def subvolumes(
-    fs: FileSystem, of_group: Callable[[FileSystem, str, str], Iterable[Directory]] = listed
-) -> list[Directory]:
-    """Every subvolume of every group. ``of_group``: as ``listed``"""
+def groups(fs: FileSystem) -> dict[str, str]:
+    """Paths of the groups of subvolumes, and what is before the names of those in them."""
     try:
-        groups = fs.subdirectories(VOLUMES)
+        found = fs.subdirectories(VOLUMES)
     except NotFound:
-        return []
-    labels = {group: "" if group == NO_GROUP else f"{group}/" for group, _ in groups}
-    return [d for group, label in labels.items() for d in of_group(fs, f"{VOLUMES}/{group}", label)]
+        return {}
+    return {f"{VOLUMES}/{group}": "" if group == NO_GROUP else f"{group}/" for group, _ in found}
+
+
+def subvolumes(fs: FileSystem) -> list[Directory]:
+    """Every subvolume of every group."""
+    return [d for group, label in groups(fs).items() for d in listed(fs, group, label)]
 
 
 class Everything:
     """Every subvolume, and every directory right below the root but the one that subvolumes are in. What has
     too many entries to be listed each time is listed once in ``SELDOM`` s, a group also when it has more or
-    fewer directories; in between, those that were found before and are still there.
+    fewer directories; in between, those that were found before and are still there. Of thousands of groups a
+    full MDS lets each wait: they are listed for ``A_WHILE`` s, and the others the next time.
 
     :ivar too_many: entries of the root, while they are more than are ever listed
+    :ivar whole: no group was left for the next time
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], Now] = clock.read) -> None:
+        self._now = now
+        self.whole = True
         self._found: dict[str, list[Directory]] = {}  # as they were found last, by what they are in
         self._at: dict[str, float] = {}  # when that was listed, steady clock, s
         self._many: dict[str, int] = {}  # directories in a group with very many, when that was listed
@@ -66,18 +74,21 @@ class Everything:
         found: dict[str, list[Directory]] = {}
         at: dict[str, float] = {}
         many: dict[str, int] = {}
-
-        def of_group(fs: FileSystem, path: str, label: str) -> list[Directory]:
+        labels, ends = groups(fs), now + A_WHILE
+        self.whole = True
+        for path in sorted(labels, key=lambda path: self._at.get(path, -math.inf)):
             old = self._found.get(path, [])
+            if found and self._now().steady >= ends:
+                self.whole = False
+                found[path], at[path] = old, self._at.get(path, -math.inf)
+                continue
             if len(old) > MOST_PARTS:
                 many[path] = _subdirs(fs, path)
             if path in many and many[path] == self._many.get(path) and self._rests(path, now):
                 found[path], at[path] = found_again(fs, old), self._at[path]
             else:
-                found[path], at[path] = _kept(listed(fs, path, label), old), now
-            return found[path]
-
-        below = subvolumes(fs, of_group)
+                found[path], at[path] = _kept(listed(fs, path, labels[path]), old), now
+        below = [d for path in labels for d in found[path]]
         found["/"], at["/"] = self._beside(fs, self._found.get("/", []), now)
         self._found, self._at, self._many, self._first = found, at, many, False
         return [*below, *found["/"]]

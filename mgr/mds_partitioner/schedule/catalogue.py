@@ -160,7 +160,7 @@ class Catalogue:
         self._ephemerals = Ephemerals(self._asking)
         self._above = Above()
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
-        self._everything = Everything()
+        self._everything = Everything(now)
         self._directories: list[Directory] | None = None  # as they were listed last
         self._listed, self._took = float("-inf"), 0.0  # when that was, steady clock, s; how long it took, s
         self._doubted: frozenset[int] = frozenset()
@@ -315,7 +315,9 @@ class Catalogue:
         ended = self._now().steady
 
         def learn() -> None:
-            self._directories, self._listed, self._took = directories, ended, ended - began
+            # Groups that are left are listed in the next look.
+            listed = ended if self._everything.whole else -math.inf
+            self._directories, self._listed, self._took = directories, listed, ended - began
 
         return learn
 

@@ -15,6 +15,7 @@ import pytest
 from fake_cluster import Directory, ended
 from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 
+from mds_partitioner.ceph.volumes import VOLUMES
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.reasons import EPHEMERAL_PIN
 from mds_partitioner.errors import CephError, Unavailable
@@ -868,6 +869,34 @@ def test_one_of_very_many_subvolumes_that_is_new_is_found_at_once() -> None:
     assert NEW[0] in {d.name for d in every(group, 10.0)}
     every(group, 15.0)
     assert listings.count(NOGROUP) == 3, "twice until it is known how many there are"
+
+
+class Groups(LoadedMount):
+    """Groups of one subvolume each; an MDS takes two seconds to list one."""
+
+    def __init__(self, cluster: Cluster, many: int) -> None:
+        super().__init__(cluster)
+        self.many, self.now = many, 0.0
+
+    def subdirectories(self, path: str) -> list[tuple[str, int]]:
+        """FileSystem.subdirectories."""
+        if path == VOLUMES:
+            return [(f"g{i}", 20_000 + i) for i in range(self.many)]
+        if not path.startswith(f"{VOLUMES}/g"):
+            return super().subdirectories(path)
+        self.now += 2.0
+        return [("s", 30_000 + int(path.removeprefix(f"{VOLUMES}/g")))]
+
+
+def test_nobody_waits_for_thousands_of_groups_that_a_full_mds_is_slow_to_list() -> None:
+    mount: Any = Groups(Cluster([20.0]), 7)
+    every, known = Everything(lambda: Now(0.0, mount.now)), []
+    for _ in range(4):
+        found = every(mount, mount.now)
+        known.append((sum(d.name.endswith("/s") for d in found), every.whole))
+    assert known == [(3, False), (6, False), (7, False), (7, False)]
+    mount.many = 2
+    assert len(every(mount, mount.now)) == 2 and every.whole
 
 
 def test_files_are_found_beside_the_trash_of_a_subvolume() -> None:

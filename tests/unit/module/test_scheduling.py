@@ -1606,6 +1606,17 @@ def test_a_journal_from_before_there_were_claims_is_put_back_too(cluster: Cluste
     assert cluster.options == {TO_AUTH: "", TICK: ""}
 
 
+def test_what_an_operator_took_off_is_not_claimed_by_the_next_manager(
+    cluster: Cluster, acting: Manager
+) -> None:
+    acting.run(AT_LAST)
+    for key in cluster.store.items("option/"):
+        cluster.store.delete(key)
+    cluster.options[TO_AUTH] = ""
+    Manager(cluster)
+    assert cluster.store.items("option/") == {}
+
+
 def test_claims_of_plans_that_are_gone_are_swept(cluster: Cluster, acting: Manager) -> None:
     cluster.store.put(f"option/{TO_AUTH}/plan/gone", '{"value": "true", "old": ""}')
     cluster.store.put(f"option/{TO_AUTH}/scheduler/9", '{"value": "true", "old": ""}')
