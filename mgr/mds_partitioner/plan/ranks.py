@@ -10,31 +10,33 @@ from ..errors import BadInput
 from ..model import FsState
 
 MAX_RANKS = 256  # MAX_MDS in Ceph's src/mds/mdstypes.h
-DIGITS = 18  # at most: Python refuses to read thousands of them
 SHOWN = 60  # characters of a bad input
 EVERY_RANK, ALSO_EVERY_RANK = "-1", "all"  # bal_rank_mask
 NO_RANK = ("0x0", "0")  # bal_rank_mask: the balancer is off
 CHUNK = 16  # digits that Ceph reads at once
 MASK = re.compile(r"0[xX][0-9a-fA-F]+", re.ASCII)  # Python would take 0x1_0 as well
+RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")  # Python refuses to read thousands of digits
 NUMBER = re.compile(r"\s*[+-]?(0x)?[0-9a-f]+", re.ASCII)  # what stoull takes of a chunk
 
 
 def parse_ranks(text: str) -> tuple[int, ...]:
-    """``"0,1,3"`` or ``"0x0b"`` as sorted ranks.
+    """``"0,1,3"``, ``"0-3"`` as tables have it, or ``"0x0b"`` as sorted ranks.
 
     :raises BadInput: naming the part that is not a rank.
     """
     text = text.strip()
     if text.lower().startswith("0x"):
         return mask_ranks(text)
-    ranks = set()
+    ranks = set[int]()
     for part in map(str.strip, text.split(",")):
-        if not (part.isascii() and part.isdigit()) or len(part) > DIGITS or int(part) >= MAX_RANKS:
+        found = RANGE.fullmatch(part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, MAX_RANKS)
+        if not first <= last < MAX_RANKS:
             raise BadInput(
                 f"'{part[:SHOWN]}' in '{text[:SHOWN]}' is not a rank: give ranks as a list of numbers "
-                f"from 0 to {MAX_RANKS - 1} (0,1,3) or as a hexadecimal mask (0xb)"
+                f"from 0 to {MAX_RANKS - 1} (0,1,3 or 0-3) or as a hexadecimal mask (0xb)"
             )
-        ranks.add(int(part))
+        ranks.update(range(first, last + 1))
     return tuple(sorted(ranks))
 
 

@@ -114,7 +114,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[
 def check_format(format_: str) -> None:
     """:raises BadInput: an unknown format."""
     if format_ not in FORMATS:
-        raise BadInput(f"'{format_}' is not a format: use {', '.join(FORMATS)}")
+        known = (name for name in FORMATS if name != TABLE)  # the ceph tool takes that for none itself
+        raise BadInput(f"'{format_}' is not a format: use {', '.join(known)}")
 
 
 def render(format_: str, value: Any, text: str) -> str:

@@ -773,6 +773,10 @@ def test_ranks_survive_both_notations(ranks: set[int]) -> None:
     assert balanced_ranks(ranks_mask(ranks)) == tuple(sorted(ranks))
 
 
+def test_ranks_are_taken_as_tables_have_them() -> None:
+    assert parse_ranks("0-2, 5,7-7") == (0, 1, 2, 5, 7)
+
+
 @pytest.mark.parametrize(
     ("mask", "ranks"),
     [
@@ -790,7 +794,11 @@ def test_a_mask_is_read_as_ceph_does(mask: str, ranks: tuple[int, ...] | None) -
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", "0,,1", "-1", "0x", "0x0", "256", "1;2", "0xg", "0x1_0", "²", "9" * 5000]
+    "text",
+    [
+        *("", "a", "0,,1", "-1", "0x", "0x0", "256", "1;2", "0xg", "0x1_0", "²", "9" * 5000),
+        *("0-", "-", "5-3", "0-256", "1-2-3", "0-0x3"),
+    ],
 )
 def test_what_is_no_rank_list_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
