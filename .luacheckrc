@@ -1,6 +1,6 @@
 -- What Mantle offers a policy (src/mds/Mantle.cc), the hints that the module writes before it, and what our hook adds.
 std = "lua53"
-read_globals = { "whoami", "mds", "BAL_LOG", "hints", "hook", "now", "epoch" }
+read_globals = { "whoami", "mds", "BAL_LOG", "hints", "hook", "now", "epoch", "rank_mask" }
 globals = { "history" }
 not_globals = { "io", "os", "debug", "package", "require", "dofile", "loadfile" }
 max_line_length = 120

@@ -15,8 +15,8 @@ local function load_of(rank)
   return nil
 end
 
--- An MDS with our hook tells bal_rank_mask. Mantle does not look at it, so else the module tells it in `hints`; nil: every
--- rank.
+-- An MDS with our hook tells bal_rank_mask. Mantle does not look at it, so else the module tells it in `hints`; nil:
+-- every rank.
 local told = type(hints) == "table" and type(hints.mask) == "table" and hints.mask or nil
 local mask = hook and type(rank_mask) == "table" and rank_mask or told
 

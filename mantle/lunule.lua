@@ -27,11 +27,11 @@
 --
 -- A stock MDS remembers nothing, and an order may take beats to show. Ordered again in each of them, the gap is moved
 -- several times over, and back. So a rank orders for each importer in one beat of four only: whatever was ordered for
--- it before is in its place by then, or given up. Importers have different beats, as an MDS begins two exports at a time
--- and empties its queue of others every beat: what was ordered for all of them at once would mostly be lost. The beats
--- are told apart by the uptime of the host. Where it cannot be read, a rank orders a fifth of the gap in every beat: a
--- loop that learns of its own doing d beats late does not swing up to a gain of d^d / (d+1)^(d+1), and hardly at a fifth
--- with three beats. The price is that a subtree which is larger than that fifth stays.
+-- it before is in its place by then, or given up. Importers have different beats, as an MDS begins two exports at a
+-- time and empties its queue of others every beat: what was ordered for all of them at once would mostly be lost. The
+-- beats are told apart by the uptime of the host. Where it cannot be read, a rank orders a fifth of the gap in every
+-- beat: a loop that learns of its own doing d beats late does not swing up to a gain of d^d / (d+1)^(d+1), and hardly
+-- at a fifth with three beats. The price is that a subtree which is larger than that fifth stays.
 --
 -- Without a capacity in the hints, urgency is what the MDSs say themselves: CPU time (cpu_load_avg is utime + stime of
 -- /proc/self/stat, 100 is a core) and messages that wait for the dispatcher, as a quota on the CPU hides the first.
@@ -76,15 +76,10 @@ local function remembers()
   return type(history) == "table"
 end
 
--- Is all of the matrix ordered in each beat? So it is where the MDS remembers. The module's sandbox reads no files: it is
--- to show the matrix, whosever turn it is.
-local function at_once()
-  return remembers() or type(loadfile) ~= "function"
-end
-
--- What of its row a rank orders in this beat, by importer: all or nothing by turns.
+-- What of its row a rank orders in this beat, by importer: all or nothing by turns; always all where the MDS remembers.
+-- The module's sandbox reads no files: it is to show what is ordered when it is their turn.
 local function of_this_beat(row)
-  if at_once() then
+  if remembers() or type(loadfile) ~= "function" then
     return row
   end
   local seconds, ordered = uptime(), {}
@@ -505,7 +500,7 @@ local function decide(n)
   state.harmful, state.hot = harmful, hot
   local exports, imports = demands(state, moving, ranks)
   local what = role(whoami, exports, imports)
-  local rows = (at_once() and match or spread)(exports, imports, ranks)
+  local rows = (remembers() and match or spread)(exports, imports, ranks)
   remember(rows, loads, ranks)
   local row = rows[whoami] or {}
   if next(row) == nil then

@@ -166,8 +166,8 @@ def configured(module: MgrModule, options: Sequence[Option], names: Collection[s
 
 
 def usable(option: Option, read: Callable[[str], Any], log: logging.Logger) -> Any:
-    """The value of an option; of seconds whole ones. One that Ceph cannot read, as it was set with ``--force``, counts as none:
-    whatever is wrong with it, an emergency stop is heard."""
+    """The value of an option; seconds are whole ones. One that Ceph cannot read, as it was set with
+    ``--force``, counts as none: whatever is wrong with it, an emergency stop is heard."""
     name = option["name"]
     try:
         value = read(name)

@@ -109,8 +109,7 @@ class Plans:
                 self._early[fscid] = hold, changes
 
     def _claim(self, runs: Sequence[Run]) -> None:
-        """What was set by a manager that knew of no claims is claimed now, unless an operator took it off since:
-        then it may have been put back, too."""
+        """What was set by a manager that knew of no claims is claimed now, if it is still set."""
         for option, record in self._options(runs):
             if record.state in (INTENT, APPLIED) and option.replaced() is None and option.is_set():
                 option.claim(record.old)

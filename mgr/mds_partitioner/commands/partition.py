@@ -46,8 +46,8 @@ class PartitionCommands(Services):
         """Make a plan from the newest analysis and save it; nothing is changed.
 
         PLAN is its name; without one it gets the next free one. --heavy is mask or fanout: how heavy
-        subvolumes get several ranks. --ranks are those that it may use, as 0,1,3, 0-3 or 0xb. --to-auth adds a
-        step that has MDSs forward every request to the authority. --force plans over an operator's pins, a
+        subvolumes get several ranks. --ranks are those that it may use, as 0,1,3, 0-3 or 0xb. --to-auth adds
+        a step that has MDSs forward every request to the authority. --force plans over an operator's pins, a
         rest, and directories that were not read in time.
         """
         usable = None if ranks is None else parse_ranks(ranks)

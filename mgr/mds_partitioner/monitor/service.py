@@ -2,8 +2,8 @@
 """Takes a snapshot once an epoch. Scrapes and pages read the newest one and never wait for the cluster.
 
 An epoch may last a day. How far plans are is known at any time, and told within TICK. Where a rank has not
-told yet what it serves, as after a fail-over of the managers, or there are other file systems than there were,
-the epoch is looked at again, and counts once.
+told yet what it serves, as after a fail-over of the managers, or file systems came, went or were renamed, the
+epoch is looked at again, and counts once.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from .. import clock
@@ -22,7 +23,7 @@ from .turnover import MOST_PARTS, listable
 
 SNAPSHOTS = ".snap"
 LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
-A_WHILE = 5.0  # s: a decision waits for the first listing
+A_WHILE = 2.0  # s: a decision waits for the first listing
 SELDOM = 600.0  # s between two listings of what has too many entries to be listed each time
 MOST_ENTRIES = 100_000  # of the root: with more it is not listed even then, as that takes an MDS a second
 
@@ -50,62 +51,68 @@ def subvolumes(fs: FileSystem) -> list[Directory]:
     return [d for group, label in groups(fs).items() for d in listed(fs, group, label)]
 
 
+@dataclass(frozen=True)
+class _Listed:
+    """What is in a group, or right below the root, as it was found last. Times are the steady clock's, s.
+
+    :ivar at: when it was listed; looked: when it was looked at, listed or not
+    :ivar many: directories in it then, where they are very many
+    """
+
+    found: list[Directory] = field(default_factory=list)
+    at: float = -math.inf
+    looked: float = -math.inf
+    many: int | None = None
+
+
 class Everything:
     """Every subvolume, and every directory right below the root but the one that subvolumes are in. What has
     too many entries to be listed each time is listed once in ``SELDOM`` s, a group also when it has more or
     fewer directories; in between, those that were found before and are still there. Of thousands of groups a
-    full MDS lets each wait: they are listed for ``A_WHILE`` s, and the others the next time.
+    full MDS lets each wait: they are looked at for ``A_WHILE`` s, and the others the next time.
 
     :ivar too_many: entries of the root, while they are more than are ever listed
-    :ivar whole: no group was left for the next time
+    :ivar whole: each group has been listed
     """
 
     def __init__(self, now: Callable[[], Now] = clock.read) -> None:
         self._now = now
-        self.whole = True
-        self._found: dict[str, list[Directory]] = {}  # as they were found last, by what they are in
-        self._at: dict[str, float] = {}  # when that was listed, steady clock, s
-        self._many: dict[str, int] = {}  # directories in a group with very many, when that was listed
+        self._groups: dict[str, _Listed] = {}  # by path
+        self._root = _Listed()
         self._first = True
         self.too_many = 0
+        self.whole = True
 
     def __call__(self, fs: FileSystem, now: float) -> list[Directory]:
         """As they are now. ``now``: steady clock, s"""
-        found: dict[str, list[Directory]] = {}
-        at: dict[str, float] = {}
-        many: dict[str, int] = {}
-        labels, ends = groups(fs), now + A_WHILE
-        self.whole = True
-        for path in sorted(labels, key=lambda path: self._at.get(path, -math.inf)):
-            old = self._found.get(path, [])
-            if found and self._now().steady >= ends:
-                self.whole = False
-                found[path], at[path] = old, self._at.get(path, -math.inf)
-                continue
-            if len(old) > MOST_PARTS:
-                many[path] = _subdirs(fs, path)
-            if path in many and many[path] == self._many.get(path) and self._rests(path, now):
-                found[path], at[path] = found_again(fs, old), self._at[path]
-            else:
-                found[path], at[path] = _kept(listed(fs, path, labels[path]), old), now
-        below = [d for path in labels for d in found[path]]
-        found["/"], at["/"] = self._beside(fs, self._found.get("/", []), now)
-        self._found, self._at, self._many, self._first = found, at, many, False
-        return [*below, *found["/"]]
+        labels, known, ends = groups(fs), self._groups, now + A_WHILE
+        of = {path: known.get(path, _Listed()) for path in labels}
+        for number, path in enumerate(sorted(labels, key=lambda path: of[path].looked)):
+            if number and self._now().steady >= ends:
+                break
+            of[path] = _look(fs, path, labels[path], of[path], now)
+        root = self._beside(fs, self._root, now)
+        self._groups, self._root, self._first = of, root, False
+        self.whole = all(group.at > -math.inf for group in of.values())
+        return [*(d for group in of.values() for d in group.found), *root.found]
 
-    def _beside(self, fs: FileSystem, old: list[Directory], now: float) -> tuple[list[Directory], float]:
-        """And when that was listed. The first time nobody waits for a long list: subvolumes are known."""
-        at = self._at.get("/", float("-inf"))
+    def _beside(self, fs: FileSystem, old: _Listed, now: float) -> _Listed:
+        """The first time nobody waits for a long list: subvolumes are known."""
         often = listable(fs, "/")
         entries = 0 if often else fs.entries("/")
         self.too_many = entries if entries > MOST_ENTRIES else 0
-        if self.too_many or (not often and (self._first or self._rests("/", now))):
-            return found_again(fs, old), at
+        if self.too_many or (not often and (self._first or now - old.at < SELDOM)):
+            return replace(old, found=found_again(fs, old.found))
         paths = [(f"/{name}", ino) for name, ino in fs.subdirectories("/")]
-        return [Directory(path, path, ino) for path, ino in paths if path != VOLUMES], now
+        return _Listed([Directory(path, path, ino) for path, ino in paths if path != VOLUMES], now)
 
-    def _rests(self, path: str, now: float) -> bool:
-        return now - self._at.get(path, float("-inf")) < SELDOM
+
+def _look(fs: FileSystem, path: str, label: str, old: _Listed, now: float) -> _Listed:
+    """A group as it is now."""
+    many = _subdirs(fs, path) if len(old.found) > MOST_PARTS else None
+    if many is not None and many == old.many and now - old.at < SELDOM:
+        return replace(old, found=found_again(fs, old.found), looked=now)
+    return _Listed(_kept(listed(fs, path, label), old.found), now, now, many)
 
 
 def _subdirs(fs: FileSystem, path: str) -> int:

@@ -134,9 +134,7 @@ class Circumstances:
         return self.owned_distributed.get(ino) == "1" or "1" in values
 
 
-def _is_ours(
-    ino: int, mask: str, masks: Mapping[int, str], values: Mapping[About, Collection[str]]
-) -> bool:
+def _is_ours(ino: int, mask: str, masks: Mapping[int, str], values: Mapping[About, Collection[str]]) -> bool:
     """Is the mask of a directory one that this module set, or may be about to? ``masks``, ``values``: as in
     ``Ours``."""
     return masks.get(ino) == mask or mask in values.get((MASK_STEP, ino, ""), ())

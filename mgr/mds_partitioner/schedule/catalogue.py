@@ -315,7 +315,7 @@ class Catalogue:
         ended = self._now().steady
 
         def learn() -> None:
-            # Groups that are left are listed in the next look.
+            # Groups that nobody knows yet are listed in the next look.
             listed = ended if self._everything.whole else -math.inf
             self._directories, self._listed, self._took = directories, listed, ended - began
 

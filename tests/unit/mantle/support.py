@@ -93,8 +93,10 @@ def decide(
 
 
 def matrix(seen: Metrics, hints: Mapping[str, Any] | None = None) -> list[list[float]]:
-    """What all ranks of a cluster would send by lunule.lua, req/s: (ranks, ranks)."""
-    answers = LUA.answers(source("lunule", hints), [(rank, seen, None) for rank in range(len(seen))])
+    """What all ranks of a cluster would send by lunule.lua at once, as MDSs with our hook do, req/s: (ranks,
+    ranks)."""
+    everywhere = Hooked(1, 0.0, tuple((hints or {}).get("mask", range(len(seen)))))
+    answers = LUA.answers(source("lunule", hints), [(rank, seen, everywhere) for rank in range(len(seen))])
     rows = []
     for mine, answer in zip(seen, answers):
         scale = mine["auth.meta_load"] / mine["req_rate"] if mine["req_rate"] else 1.0

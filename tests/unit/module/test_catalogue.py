@@ -21,6 +21,7 @@ from mds_partitioner.engine.reasons import EPHEMERAL_PIN
 from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.model import NO_PIN, Churning
 from mds_partitioner.model import Directory as ModelDirectory
+from mds_partitioner.observe import directories
 from mds_partitioner.observe.children import Brood
 from mds_partitioner.observe.directories import MOST_ENTRIES, SELDOM, Everything
 from mds_partitioner.observe.turnover import MOST_LISTED, MOST_PARTS
@@ -872,7 +873,7 @@ def test_one_of_very_many_subvolumes_that_is_new_is_found_at_once() -> None:
 
 
 class Groups(LoadedMount):
-    """Groups of one subvolume each; an MDS takes two seconds to list one."""
+    """Groups of one subvolume each; an MDS takes three seconds to list one."""
 
     def __init__(self, cluster: Cluster, many: int) -> None:
         super().__init__(cluster)
@@ -884,19 +885,43 @@ class Groups(LoadedMount):
             return [(f"g{i}", 20_000 + i) for i in range(self.many)]
         if not path.startswith(f"{VOLUMES}/g"):
             return super().subdirectories(path)
-        self.now += 2.0
+        self.now += 3.0
         return [("s", 30_000 + int(path.removeprefix(f"{VOLUMES}/g")))]
 
 
 def test_nobody_waits_for_thousands_of_groups_that_a_full_mds_is_slow_to_list() -> None:
-    mount: Any = Groups(Cluster([20.0]), 7)
+    mount: Any = Groups(Cluster([20.0]), 3)
     every, known = Everything(lambda: Now(0.0, mount.now)), []
     for _ in range(4):
         found = every(mount, mount.now)
         known.append((sum(d.name.endswith("/s") for d in found), every.whole))
-    assert known == [(3, False), (6, False), (7, False), (7, False)]
-    mount.many = 2
-    assert len(every(mount, mount.now)) == 2 and every.whole
+    assert known == [(1, False), (2, False), (3, True), (3, True)]
+
+
+def test_a_group_of_very_many_keeps_no_other_from_being_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look for some of these takes a full MDS as long as a look at groups may take."""
+    mount: Any = Groups(Cluster([20.0]), 3)
+    listed, subdirectories = list[str](), mount.subdirectories
+
+    def many(path: str) -> list[tuple[str, int]]:
+        listed.append(path)
+        found: list[tuple[str, int]] = subdirectories(path)
+        of_g0 = [(f"d{i}", 40_000 + i) for i in range(MOST_PARTS + 9)]
+        return of_g0 if path == f"{VOLUMES}/g0" else found
+
+    monkeypatch.setattr(mount, "subdirectories", many)
+    monkeypatch.setattr(mount, "subdirs", lambda _: MOST_PARTS + 9)
+
+    def found_again(_: Any, old: list[ModelDirectory]) -> list[ModelDirectory]:
+        mount.now += 5.0
+        return old
+
+    monkeypatch.setattr(directories, "found_again", found_again)
+    every = Everything(lambda: Now(0.0, mount.now))
+    for _ in range(9):
+        every(mount, mount.now)
+    at = [path for path in listed if path.startswith(f"{VOLUMES}/g")]
+    assert [at.count(f"{VOLUMES}/g{i}") for i in range(3)] == [2, 3, 3]
 
 
 def test_files_are_found_beside_the_trash_of_a_subvolume() -> None:

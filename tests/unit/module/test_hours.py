@@ -36,6 +36,9 @@ def test_a_window_is_open_or_says_when_it_is(
 
 def test_what_is_no_time_of_day_is_told() -> None:
     assert "begin_time is '2500'" in closed(MONDAY, replace(DEFAULTS, begin_time="2500"))
-    assert "begin_time is '2400'" in closed(MONDAY, replace(DEFAULTS, begin_time="2400"))
     assert "end_time is '22:00'" in closed(MONDAY, replace(DEFAULTS, end_time="22:00"))
-    assert not closed(MONDAY, replace(DEFAULTS, end_time="2400"))
+
+
+def test_midnight_may_be_written_as_an_end_of_the_day() -> None:
+    for begin, end, open_ in (("0000", "2400", True), ("2400", "0000", True), ("2400", "0100", False)):
+        assert (closed(MONDAY, replace(DEFAULTS, begin_time=begin, end_time=end)) == "") == open_

@@ -301,11 +301,12 @@ def test_a_file_system_that_comes_goes_or_is_renamed_is_told_long_before_a_long_
     other = replace(FS, name="b", fscid=2, ranks_in=(0,), max_mds=1)
     monkeypatch.setattr(Options, "epoch", 86_400)
     monkeypatch.setattr(service, "time", at)
-    for at.now, others in ((0.0, [other]), (10.0, [replace(other, name="c")]), (20.0, [])):
+    for at.now, others in ((0.0, []), (10.0, [other]), (20.0, [replace(other, name="c")]), (30.0, [])):
         cluster.others = others
         monitor._run()
         told.append([(s.fs, s.uneven_epochs) for s in monitor.snapshot.filesystems])
-    assert told == [[("cephfs", 1), ("b", 1)], [("cephfs", 1), ("c", 1)], [("cephfs", 1)]]
+    alone = [("cephfs", 1)]
+    assert told == [alone, [*alone, ("b", 1)], [*alone, ("c", 1)], alone]
 
 
 def test_where_to_listen_is_looked_at_long_before_a_long_epoch_is_over(
