@@ -27,11 +27,12 @@
 --
 -- A stock MDS remembers nothing, and an order may take beats to show. Ordered again in each of them, the gap is moved
 -- several times over, and back. So a rank orders for each importer in one beat of four only: whatever was ordered for
--- it before is in its place by then, or given up. Importers have different beats, as an MDS begins two exports at a
--- time and empties its queue of others every beat: what was ordered for all of them at once would mostly be lost. The
--- beats are told apart by the uptime of the host. Where it cannot be read, a rank orders a fifth of the gap in every
--- beat: a loop that learns of its own doing d beats late does not swing up to a gain of d^d / (d+1)^(d+1), and hardly
--- at a fifth with three beats. The price is that a subtree which is larger than that fifth stays.
+-- it before is in its place by then, or given up. The few importers of a small cluster have beats of their own, as an
+-- MDS begins two exports at a time and empties its queue of others every beat: of large subtrees for all of them at
+-- once most would be lost. The beats are told apart by the uptime of the host. Where it cannot be read, a rank orders a
+-- fifth of the gap in every beat: a loop that learns of its own doing d beats late does not swing up to a gain of
+-- d^d / (d+1)^(d+1), and hardly at a fifth with three beats. The price is that a subtree which is larger than that
+-- fifth stays.
 --
 -- Without a capacity in the hints, urgency is what the MDSs say themselves: CPU time (cpu_load_avg is utime + stime of
 -- /proc/self/stat, 100 is a core) and messages that wait for the dispatcher, as a quota on the CPU hides the first.
@@ -76,18 +77,24 @@ local function remembers()
   return type(history) == "table"
 end
 
+-- In a larger cluster each importer gets so little that what is for all of them fits into a beat.
+local function beats_of_their_own(ranks)
+  return not remembers() and #ranks <= PAPERS_CLUSTER
+end
+
 -- What of its row a rank orders in this beat, by importer: all or nothing by turns; always all where the MDS remembers.
 -- The module's sandbox reads no files: it is to show what is ordered when it is their turn.
-local function of_this_beat(row)
+local function of_this_beat(row, ranks)
   if remembers() or type(loadfile) ~= "function" then
     return row
   end
   local seconds, ordered = uptime(), {}
   local beat = seconds and seconds // math.max(1, hint("interval"))
+  local apart = beats_of_their_own(ranks) and 1 or 0
   for importer, amount in pairs(row) do
     if not beat then
       ordered[importer] = amount * DAMPING
-    elseif (beat + importer) % BEATS_A_TURN == 0 then
+    elseif (beat + apart * importer) % BEATS_A_TURN == 0 then
       ordered[importer] = amount
     end
   end
@@ -408,8 +415,8 @@ local function match(exports, imports, ranks)
   return rows
 end
 
--- The same for importers that have their turns: from each exporter in proportion to what each has room for. A full rank
--- hides how much it is asked for. So who gets as much as it has room for, while others still wait, gets too much.
+-- The same for importers that have beats of their own: from each exporter in proportion to what each has room for. A
+-- full rank hides how much it is asked for. So who gets as much as it has room for, while others wait, gets too much.
 local function spread(exports, imports, ranks)
   local rows, most = {}, math.max(total(exports), total(imports))
   for _, exporter in ipairs(ranks) do
@@ -500,13 +507,13 @@ local function decide(n)
   state.harmful, state.hot = harmful, hot
   local exports, imports = demands(state, moving, ranks)
   local what = role(whoami, exports, imports)
-  local rows = (remembers() and match or spread)(exports, imports, ranks)
+  local rows = (beats_of_their_own(ranks) and spread or match)(exports, imports, ranks)
   remember(rows, loads, ranks)
   local row = rows[whoami] or {}
   if next(row) == nil then
     return targets, 2, seen .. ": " .. what
   end
-  local ordered = of_this_beat(row)
+  local ordered = of_this_beat(row, ranks)
   if next(ordered) == nil then
     return targets, 2, seen .. ": exporter, waits for its turn"
   end

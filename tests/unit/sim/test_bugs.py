@@ -55,7 +55,7 @@ def broken(scenario: Scenario) -> set[str]:
         (
             "orders that are on their way are given again",
             "one-hot-rank-late-orders",
-            "elseif (beat + importer) % BEATS_A_TURN == 0 then",
+            "elseif (beat + apart * importer) % BEATS_A_TURN == 0 then",
             "else",
             "steady",
         ),
