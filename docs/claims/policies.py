@@ -10,6 +10,8 @@ from experiments.common.figures.compare import BASE
 from experiments.conditions import tables
 
 OURS = "lunule-to-auth"
+ALONE = ("scheduler/five-ninth/nlp-tentacle-5x5",)
+"""Blocks without the scheduler."""
 _RATIOS = [(other, of) for other in (BASE, TO_AUTH) for of in (tables.whole, blocks.ranks_worth)]
 
 
@@ -17,7 +19,7 @@ def to_auth(results: Results) -> Claim:
     """A row a block that has it, the newest first, and the mean over the loads by the newest of each."""
     found = [
         blocks.block(results, place, (OURS, BASE, TO_AUTH))
-        for place in blocks.OTHERS
+        for place in (*blocks.OTHERS, *ALONE)
         if list(results.top.glob(f"{place}-{OURS}-1.json.gz"))
     ]
     found.sort(key=lambda block: str(block[OURS]["date"]), reverse=True)
