@@ -416,11 +416,14 @@ def _of_mix(of: Callable[[Block], float | None]) -> Callable[[Results], Claim]:
     return claim
 
 
-def _quick(results: Results) -> Claim:
-    """What make bench-quick found: everybody had the load for a while."""
-    cells = results.cells("quick/*")
-    names = (BASE, TO_AUTH, OURS, "subvolume-pinning", LIMIT)
-    return Claim(tables.beside(cells, ("zipf", "cnn"), names), cells)
+def _settled(folder: str, names: Sequence[str]) -> Callable[[Results], Claim]:
+    """Of these, when everybody had the load for a while, as make bench-quick has it."""
+
+    def claim(results: Results) -> Claim:
+        cells = results.cells(f"{folder}/*")
+        return Claim(tables.beside(cells, ("zipf", "cnn"), names), cells)
+
+    return claim
 
 
 def _manager(names: Sequence[str], of: Callable[[str], bool]) -> Callable[[Results], Claim]:
@@ -475,7 +478,8 @@ CLAIMS: Claims = {
     "scheduler-mix": _parts(_MIX, _group),
     "scheduler-unlike": _unlike,
     "scheduler-cycle": _cycle,
-    "settled-quick": _quick,
+    "settled-quick": _settled("quick", (BASE, TO_AUTH, OURS, "subvolume-pinning", LIMIT)),
+    "settled-mask": _settled("mask", (BASE, "subvolume-pinning", "subvolume-pinning-mask")),
     "scheduler-cost": _cost,
     "scheduler-manager": _manager((OURS,), lambda load: load != "line"),
     "scheduler-manager-line": _manager((OURS,), lambda load: load == "line"),
