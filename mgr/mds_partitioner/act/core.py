@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from ..ceph.filesystem import NO_MASK
 from ..model import NO_PIN
-from ..plan.plan import FS_STEP, MASK_STEP, PIN_STEP, RANK_MASK, Plan, Step
+from ..plan.plan import FS_STEP, MASK_STEP, OF_ALL, PIN_STEP, RANK_MASK, Plan, Step
 from ..plan.ranks import balanced_ranks, format_ranks, parse_ranks
 from .run import (
     ACTIVE,
@@ -289,10 +289,11 @@ def next_step(
 ) -> int | None:
     """The step to look at next in this tick; None: there is none.
 
-    A later phase begins when the earlier ones have ended, moves under way included; backwards likewise. What
-    is in trouble comes last, and holds up no step of its own phase; backwards no other one either. But Ceph
-    may refuse all steps, and take them later. So what was refused in this tick counts as a move, and beside
-    as many in trouble as may move a new one is begun only where nothing moves.
+    A later phase of a row begins when its earlier ones have ended, moves under way included, and that of a
+    setting when those of all rows have; backwards it is a phase of all rows at a time. What is in trouble
+    comes last, and holds up no step of its own phase; backwards no other one either. But Ceph may refuse all
+    steps, and take them later. So what was refused in this tick counts as a move, and beside as many in
+    trouble as may move a new one is begun only where nothing moves.
 
     :param tried: steps that were looked at in this tick
     :param troubled: steps that Ceph did not let us read or set at the last try, the longest ago first
@@ -328,8 +329,11 @@ def _find_forward(
     steps = plan.steps
     moving = [i for i in sorted(records) if records[i].state in (INTENT, UNDOING)]
     waiting = [i for i in range(len(steps)) if i not in records]
-    phase = min((steps[i].phase for i in (*waiting, *moving)), default=None)
-    return moving, [i for i in waiting if steps[i].phase == phase]
+    first: dict[int, int] = {}
+    for i in (*waiting, *moving):
+        for row in {steps[i].row, OF_ALL}:
+            first[row] = min(steps[i].phase, first.get(row, steps[i].phase))
+    return moving, [i for i in waiting if steps[i].phase == first[steps[i].row]]
 
 
 def _find_back(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
 
-from ..plan.plan import DISTRIBUTED_STEP, PIN_STEP, About, Plan, Row, Step
+from ..plan.plan import DISTRIBUTED_STEP, OF_ALL, PIN_STEP, About, Plan, Row, Step
 from .run import DONE, IN_FORCE, Record, Run, distributed_last, origins
 
 SMALL = 16  # steps: a plan of so many is merged with whatever is newer
@@ -75,7 +75,7 @@ def merged(runs: Sequence[Run], name: str, deleted: Collection[int] = ()) -> tup
             if step.kind == PIN_STEP:
                 made.append(step)
             before = last.get(step.about)
-            row = run.plan.rows[step.row] if step.row >= 0 else None
+            row = run.plan.rows[step.row] if step.row != OF_ALL else None
             last[step.about] = (*_since(before, step, record), row)
     kept = [entry for entry in last.values() if entry[0].value != entry[1].old]
     first, origin = {step.ino: step.home for step in reversed(made)}, origins(made)
@@ -102,7 +102,7 @@ def _plan(
 ) -> tuple[Plan, dict[int, Record]]:
     rows = [row for _, _, row in kept if row is not None]
     at = iter(range(len(rows)))
-    steps = tuple(replace(step, row=-1 if row is None else next(at)) for step, _, row in kept)
+    steps = tuple(replace(step, row=OF_ALL if row is None else next(at)) for step, _, row in kept)
     plan = replace(
         runs[-1].plan,
         name=name,

@@ -14,7 +14,17 @@ from ..clock import Now
 from ..errors import JournalError, NotFound
 from ..model import NO_PIN
 from ..observe.subtrees import ancestors
-from ..plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, MASK_STEP, PIN_STEP, About, Plan, Step
+from ..plan.plan import (
+    AUTOMATE,
+    DISTRIBUTED_STEP,
+    FS_STEP,
+    MASK_STEP,
+    OF_ALL,
+    PIN_STEP,
+    About,
+    Plan,
+    Step,
+)
 
 # States of a plan.
 READY, RUNNING, PAUSED, STOPPED, DONE = "ready", "running", "paused", "stopped", "done"
@@ -388,7 +398,7 @@ def moved_at(runs: Iterable[Run], fscid: int) -> dict[int, float]:
         steps, rows = run.plan.steps, run.plan.rows
         for i, record in tuple(run.records.items()):  # the mover may add one meanwhile
             row = steps[i].row
-            if row >= 0 and record.state in (INTENT, APPLIED):
+            if row != OF_ALL and record.state in (INTENT, APPLIED):
                 ino = rows[row].ino
                 moved[ino] = max(moved.get(ino, 0.0), record.time)
     return moved

@@ -15,6 +15,7 @@ About = tuple[str, int, str]
 """What a step changes: its kind, and a directory's inode number, or the name of a setting or an option."""
 ATTRIBUTES = {PIN_STEP: PIN, MASK_STEP: BAL_MASK, DISTRIBUTED_STEP: DISTRIBUTED}
 
+OF_ALL = -1  # row of a setting or an option
 IN_SEAL = ("analyzed", "ranks")
 
 
@@ -40,8 +41,9 @@ class Row:
 class Step:
     """One change: what places a directory, a setting of the file system, or an option of all MDSs.
 
-    :ivar phase: steps of a phase begin when all of the phase before have ended
-    :ivar row: index of the row it belongs to, -1 for a setting or an option
+    :ivar phase: steps of a row's phase begin when all of the row's phases before have ended, those of a
+        setting or an option when all rows' have
+    :ivar row: index of the row it belongs to, ``OF_ALL`` for a setting or an option
     :ivar expected: the value the planner saw; another one found at execution was set by an operator since
     :ivar home: the rank the directory was on, to go back to; -1 when it was on several
     """

@@ -23,6 +23,7 @@ from .plan import (
     DISTRIBUTED_STEP,
     FS_STEP,
     MASK_STEP,
+    OF_ALL,
     PIN_STEP,
     RANK_MASK,
     Row,
@@ -237,7 +238,7 @@ def _ordered(
 def _to_auth(c: Circumstances) -> list[Step]:
     if c.to_auth is None or c.to_auth == FORWARDS:
         return []
-    return [Step(SETTINGS, CONFIG_STEP, -1, TO_AUTH, 0, FORWARDS, c.to_auth)]
+    return [Step(SETTINGS, CONFIG_STEP, OF_ALL, TO_AUTH, 0, FORWARDS, c.to_auth)]
 
 
 def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
@@ -249,9 +250,9 @@ def _mask_steps(heavy_ranks: tuple[int, ...], c: Circumstances) -> list[Step]:
         raise NotPermitted(_whose(c))
     found = []
     if present != balanced_ranks(mask):
-        found.append(Step(SETTINGS, FS_STEP, -1, RANK_MASK, 0, mask, fs.bal_rank_mask))
+        found.append(Step(SETTINGS, FS_STEP, OF_ALL, RANK_MASK, 0, mask, fs.bal_rank_mask))
     if not fs.balance_automate or c.for_policy:
-        found.append(Step(SETTINGS, FS_STEP, -1, AUTOMATE, 0, "true", "false"))
+        found.append(Step(SETTINGS, FS_STEP, OF_ALL, AUTOMATE, 0, "true", "false"))
     return found
 
 

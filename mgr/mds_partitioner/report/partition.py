@@ -10,7 +10,7 @@ from typing import Any
 from .. import clock
 from ..act.run import KEPT, PAUSED, READY, SKIPPED, Run, progress
 from ..observe.subtrees import SubtreeMap
-from ..plan.plan import Plan, Row
+from ..plan.plan import OF_ALL, Plan, Row
 from ..plan.ranks import format_ranks, ranks_mask
 from .analysis import no_subvolumes
 from .balance import UNREADABLE
@@ -223,7 +223,7 @@ def run_text(run: Run, where: SubtreeMap, top: int) -> str:
 
 def _settings(run: Run) -> list[str]:
     """What it sets for the whole file system or cluster, which is in no row, and how far that is."""
-    steps = ((i, step) for i, step in enumerate(run.plan.steps) if step.row < 0)
+    steps = ((i, step) for i, step in enumerate(run.plan.steps) if step.row == OF_ALL)
     return [f"  {step.command(run.plan.fs)}: {step_status(run, i)}" for i, step in steps]
 
 

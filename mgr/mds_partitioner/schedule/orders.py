@@ -35,7 +35,7 @@ from ..clock import Now
 from ..errors import Busy, PartitionerError, Unavailable
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
-from ..plan.plan import Plan
+from ..plan.plan import OF_ALL, Plan
 from .core.load import capacities, served, shares, utilisations
 from .core.state import State
 from .core.view import Decision, Move, Scatter
@@ -342,7 +342,7 @@ def _left(run: Run) -> Iterator[tuple[int, str]]:
     why."""
     for i, record in tuple(run.records.items()):
         row = run.plan.steps[i].row
-        if row >= 0 and (record.state == SKIPPED or (record.state in (UNDONE, KEPT) and record.why)):
+        if row != OF_ALL and (record.state == SKIPPED or (record.state in (UNDONE, KEPT) and record.why)):
             yield run.plan.rows[row].ino, record.why
 
 

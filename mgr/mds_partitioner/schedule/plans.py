@@ -27,7 +27,7 @@ from ..act.run import (
 from ..engine.reasons import REBALANCE
 from ..model import NO_PIN, FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
-from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Plan, Prediction, Row, Step
+from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, OF_ALL, PIN_STEP, Plan, Prediction, Row, Step
 from .core.view import Decision, Move, Scatter, View
 from .fragments import Fragments
 from .owned import Owned
@@ -42,7 +42,7 @@ def preparation(fs: FsState, old: str, now: float) -> Plan:
 
     :param old: TO_AUTH as it would be without us, "" for not at all
     """
-    step = Step(0, CONFIG_STEP, -1, TO_AUTH, 0, FORWARDS, old)
+    step = Step(0, CONFIG_STEP, OF_ALL, TO_AUTH, 0, FORWARDS, old)
     return _plan(fs, now, (), (step,), _prediction({}, {}, 0.0))
 
 

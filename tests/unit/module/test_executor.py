@@ -1424,6 +1424,22 @@ def test_what_is_being_undone_is_looked_at_whatever_its_phase() -> None:
     assert next_step(steps, ROLLING_BACK, records | {0: Record(UNDONE, "-1", 1.0)}, [0], [], 1) == 2
 
 
+def test_a_row_waits_for_its_own_earlier_phases_and_a_setting_for_those_of_all_rows() -> None:
+    """A directory that is on its way for minutes holds up no other one."""
+    made = plan(FakeCluster(), {100: 1, 101: -1}, "0x3")
+    steps = (*made.steps, replace(made.steps[1], phase=1, kind=DISTRIBUTED_STEP, value="1", expected="0"))
+    both, moving, done = replace(made, steps=steps), Record(INTENT, "-1", 1.0), Record(APPLIED, "-1", 1.0)
+    unpinned, setting, distributed = 1, 2, 4
+
+    def next_of(records: dict[int, Record]) -> int | None:
+        return next_step(both, RUNNING, records, tried=[0], troubled=[], limit=2)
+
+    assert next_of({0: moving}) == unpinned
+    assert next_of({0: moving, unpinned: done}) == distributed
+    assert next_of({0: moving, unpinned: done, distributed: done}) is None
+    assert next_of({0: done, unpinned: done, distributed: done}) == setting
+
+
 def test_what_may_be_begun_comes_before_what_is_only_looked_at_where_that_is_urgent() -> None:
     steps = plan(FakeCluster(directories=3), {100: 1, 101: 2, 102: 3})
     records = {0: Record(INTENT, "-1", 1.0)}

@@ -243,13 +243,19 @@ def in_two_phases(cluster: Cluster, manager: Manager) -> Run:
     return run
 
 
+def half_done(cluster: Cluster, manager: Manager) -> Run:
+    """The pin is off, and that is all."""
+    run = in_two_phases(cluster, manager)
+    manager.partitioner.plans._journal.record(run, 0, Record(INTENT, "1", cluster.wall))
+    cluster.directories[100].pin = -1
+    return run
+
+
 def test_what_was_half_done_when_the_hours_ended_is_done() -> None:
     """Its pin is gone: nothing else would hold it."""
     cluster = Cluster([0.0] * 8)
     cluster.lag, manager = 20, acting(cluster)
-    run = in_two_phases(cluster, manager)
-    manager.partitioner.tick()
-    assert cluster.directories[100].pin == -1 and len(run.records) == 1
+    run = half_done(cluster, manager)
     over(manager)
     manager.run(90)
     assert [cluster.directories[ino].distributed for ino in (100, 101)] == ["1", "0"]
@@ -259,8 +265,7 @@ def test_what_was_half_done_when_the_hours_ended_is_done() -> None:
 def test_what_was_half_done_when_the_hours_ended_expires_as_well() -> None:
     cluster = Cluster([0.0] * 8)
     cluster.lag, manager = 20, acting(cluster)
-    run = in_two_phases(cluster, manager)
-    manager.partitioner.tick()
+    run = half_done(cluster, manager)
     over(manager)
     unwell(cluster)
     manager.run(int(EXPIRES))
