@@ -16,7 +16,9 @@
 -- Two other signals must agree before anything moves:
 -- * popularity. req_rate is the mean over the last beat: it shows what a rank served before the migrations that ended
 --   meanwhile. The popularity of a subtree goes with it at once. By req_rate alone, the beat after a migration orders
---   the same amount once more. So the smaller of the two amounts is moved.
+--   the same amount once more. So the smaller of the two amounts is moved. But a listing makes a directory as popular
+--   as it has entries: one client that lists large ones has nearly all popularity of a cluster, and full ranks seem to
+--   have none. So no rank has more than if it had all requests.
 -- * the MDS's own CPU time. A rank that answers less than others, and works as hard, is not idle but slow (large
 --   fragments, a cold cache, journaling), and slower with more. By req_rate alone it would be an importer. So a role is
 --   for ranks only whose CPU time is as clearly on that side of the mean. How far is not asked: an idle MDS uses some.
@@ -51,7 +53,10 @@ local DEFAULTS = {
 local PAPERS_CLUSTER = 5 -- ranks
 local CROWD = 8          -- messages in a queue that are more than beats of others
 local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
-local BEATS_A_TURN = 4 -- of an importer: an order that shows within three beats is not repeated
+-- Of an importer: an order that shows within three beats is not repeated. A beat comes a little early or late: of two
+-- that are next to each other both could be its turn, if that were a whole beat; and if turns were whole beats apart,
+-- a rank whose beats come at the wrong moment would never have one. So it misses one of ten.
+local BEATS_A_TURN, BEAT_OF_IT = 4.1, 0.9
 local LATE = 3         -- intervals, after which a beat is no next one
 local DAMPING = 0.2    -- part of the gap that is ordered in every beat where the turns cannot be told
 
@@ -89,12 +94,12 @@ local function of_this_beat(row, ranks)
     return row
   end
   local seconds, ordered = uptime(), {}
-  local beat = seconds and seconds // math.max(1, hint("interval"))
+  local beats = seconds and seconds / math.max(1, hint("interval"))
   local apart = beats_of_their_own(ranks) and 1 or 0
   for importer, amount in pairs(row) do
-    if not beat then
+    if not beats then
       ordered[importer] = amount * DAMPING
-    elseif (beat + apart * importer) % BEATS_A_TURN == 0 then
+    elseif (beats + apart * importer) % BEATS_A_TURN < BEAT_OF_IT then
       ordered[importer] = amount
     end
   end
@@ -154,14 +159,19 @@ local function read_loads(n)
 end
 
 -- The same total in proportion to another metric, req/s by rank; nil when that is unknown or zero everywhere.
-local function loads_by(metric, loads, ranks)
+-- most: of the metric for each req/s, were all of them one rank's.
+local function loads_by(metric, most, loads, ranks)
   local total, sum, estimate = 0, 0, {}
+  for _, rank in ipairs(ranks) do
+    total = total + loads[rank]
+  end
   for _, rank in ipairs(ranks) do
     local value = mds[rank][metric]
     if not finite(value) or value < 0 then
       return nil
     end
-    total, sum, estimate[rank] = total + loads[rank], sum + value, value
+    estimate[rank] = math.min(value, most * total)
+    sum = sum + estimate[rank]
   end
   if sum <= 0 then
     return nil
@@ -501,8 +511,8 @@ local function decide(n)
   if not harmful then
     seen = string.format("%s, %d hot by themselves", seen, count)
   end
-  local fresh = loads_by("auth.meta_load", loads, ranks)
-  local cpu = loads_by("cpu_load_avg", expected, ranks)
+  local fresh = loads_by("auth.meta_load", POPULARITY_OF_A_WRITE, loads, ranks)
+  local cpu = loads_by("cpu_load_avg", math.huge, expected, ranks)
   local state = { loads = expected, fresh = fresh and sum_of(fresh, moving, ranks), cpu = cpu, mean = mean }
   state.harmful, state.hot = harmful, hot
   local exports, imports = demands(state, moving, ranks)
