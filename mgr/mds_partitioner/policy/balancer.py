@@ -26,7 +26,7 @@ from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
 from . import switch as switching
-from .beats import Fallback, beat_interval, fallbacks, last_beat, remembered
+from .beats import Fallback, beat_interval, fallbacks, last_beat, remembered, unreadable_in
 from .decisions import Watch
 from .hints import (
     PREFIX,
@@ -98,7 +98,8 @@ class Balancer:
             ends
         :raises BadInput: no such policy, or an MDS could not use it
         :raises NotPermitted: an operator set another balancer, and ``force`` is not given; there is a
-            record of an earlier ``on`` that cannot be read; or ``bal_rank_mask`` leaves no rank
+            record of an earlier ``on`` that cannot be read; ``bal_rank_mask`` leaves no rank; or beats are so
+            short that no MDS could read the policy
         :raises Busy: a plan is being executed, or another ``on`` or ``off`` came meanwhile
         """
         kind, text = policies.choose(policy, given)
@@ -116,6 +117,8 @@ class Balancer:
         now = self._now()
         settings = self._settings().checked()
         hints = self._hints(fs, settings, self._capacity(fs, now), now, before)
+        if why := unreadable_in(hints.interval):
+            raise NotPermitted(f"{why}: set it to 2 or more ('ceph config set mds mds_bal_interval 10')")
         name, content = policy_object(kind, hints, text or policies.source_of(kind))
         beat = None
         with suppress(PartitionerError):  # recorded loads do without it
@@ -127,6 +130,8 @@ class Balancer:
         fs = self._host.fs_of_mon(fs.fscid) or fs  # trying a policy takes time
         self._refuse(fs, force)
         kept = before if switching.replaced_still(before, fs) else None  # what an operator set since is his
+        if kept is not None and not switching.balances(fs):
+            self._board.flag_is_ours(fs.fscid)
         fresh = Switch(
             fs=fs.name,
             fscid=fs.fscid,

@@ -70,6 +70,12 @@ def beat_interval(host: Host, fs: FsState, before: int | None) -> int:
     return int(host.config(INTERVAL)) if before is None else before
 
 
+def unreadable_in(interval: int) -> str:
+    """Why no MDS can read a policy, by the interval of its beats, s; "": it can. It waits for half of it, in
+    whole seconds (MDBalancer::localize_balancer)."""
+    return "mds_bal_interval is 1, and MDSs wait 0 s for a policy then" if interval == 1 else ""
+
+
 @dataclass(frozen=True)
 class Fallback:
     """An MDS ("mds.NAME") that used the built-in balancer in place of our policy, its newest reason, when by

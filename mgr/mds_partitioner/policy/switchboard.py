@@ -55,7 +55,7 @@ class Switchboard:
         self._turns: Counter[int] = Counter()
         self._working: Counter[int] = Counter()
         self._preparing: Counter[int] = Counter()
-        self._late: set[int] = set()  # turned off while somebody was switching them on
+        self._late: set[int] = set()  # turned off while somebody was switching them on, or ``cleared``
         self._doubt: dict[int, Doubt] = {}  # by fscid, of what was not answered
 
     def begin(self) -> dict[str, str]:
@@ -121,6 +121,7 @@ class Switchboard:
                     self._ask_again(switch, step, unless)
                 self._carry_out(mine, switch.fscid, (step,), text)
             self._doubt.pop(switch.fscid, None)
+            self._late.discard(switch.fscid)
 
     def _ask_again(self, switch: Switch, step: SetFs, unless: Callable[[FsState, Switch], bool]) -> None:
         """The policy was written meanwhile, which takes up to 20 s: another file system may have the name."""
@@ -199,6 +200,12 @@ class Switchboard:
             if mine:
                 known[switch.fscid] = replace(switch, state=TURNING_OFF)
             return mine
+
+    def flag_is_ours(self, fscid: int) -> None:
+        """``balance_automate`` is on since a policy of ours that an operator has ``cleared``. The record of
+        the next one does not tell that before it is in force."""
+        with self._lock:
+            self._late.add(fscid)
 
     def rename(self, switch: Switch, name: str, turn: Turn) -> None:
         """Go on under the file system's new name. :raises Busy: as ``put_in_force``"""

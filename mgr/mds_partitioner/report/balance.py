@@ -13,6 +13,7 @@ from .. import clock
 from ..judge.verdict import Verdict
 from ..model import FsState
 from ..plan.ranks import format_ranks, mask_of
+from ..policy.beats import unreadable_in
 from ..policy.decisions import Decision, Watch
 from ..policy.hints import Hints, why_nobody
 from ..policy.switch import ON, SET, TURNING_OFF, TURNING_ON, Switch, balances, effective, taken_over
@@ -209,6 +210,8 @@ def _tail(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     lines = [] if nobody is None else [f"without effect: {nobody}"]
     if not switch.hints.interval:
         lines.append("without effect: mds_bal_interval is 0, so MDSs balance nothing: set it to 10")
+    if why := unreadable_in(switch.hints.interval):
+        lines.append(f"without effect: {why}: set it to 10")
     ended = switch.state == TURNING_ON and taken_over(fs, switch)  # it is not gone on with
     if switch.state != ON and not ended:
         lines.append(DOING[switch.state])

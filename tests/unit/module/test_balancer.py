@@ -387,6 +387,34 @@ def test_after_an_operator_cleared_the_balancer_a_second_on_remembers_what_the_f
     assert (cluster.state, cluster.objects, before.balance_automate) == (before, {}, False)
 
 
+@pytest.mark.parametrize("ended", ["it failed", "off came"])
+def test_so_it_does_when_the_second_on_comes_to_nothing(
+    cluster: Cluster, balancer: Balancer, ended: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cluster.state
+    balancer.on(cluster.state, "lunule", None, False)
+    cluster.state = replace(cluster.state, balancer="")
+    with monkeypatch.context() as full:
+        full.setattr(cluster, "write_object", no_answer)
+        with pytest.raises(Unavailable):
+            balancer.on(cluster.state, "greedyspill", None, False)
+    if ended == "off came":
+        balancer.off(cluster.state)
+    for _ in range(3):
+        balancer.tick()
+    assert (cluster.state, cluster.objects, before.balance_automate) == (before, {}, False)
+
+
+def test_where_mdss_could_not_read_it_no_policy_is_switched_on(cluster: Cluster, balancer: Balancer) -> None:
+    before = cluster.state
+    cluster.configured["mds_bal_interval"] = 1
+    with pytest.raises(NotPermitted, match="mds_bal_interval is 1, and MDSs wait 0 s for a policy then: set"):
+        balancer.on(cluster.state, "lunule", None, False)
+    assert cluster.state == before
+    cluster.configured["mds_bal_interval"] = 2
+    balancer.on(cluster.state, "lunule", None, False)
+
+
 @pytest.mark.parametrize("by_hand", [{"balance_automate": False}, {"balancer": "mine.lua"}])
 def test_what_an_operator_set_after_a_push_failed_is_not_undone_by_the_next_try(
     cluster: Cluster,
