@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import cephfs
@@ -36,6 +37,7 @@ else:
 
 F = TypeVar("F", bound=Callable[..., Any])
 TEXT_TIMEOUT = 2.0  # s: what Reef's manager has not handed over by then is asked for as bytes
+GONE = 60.0  # s after its time that an answer comes no more
 HOOK_COMMAND = "dump mindex"  # SubtreeStats::dump, in mds/patches
 Point = tuple[float, ...]  # (seconds since the epoch, value) or, for averages, (seconds, sum, count)
 
@@ -156,6 +158,17 @@ class Question:
         return now < self.ends and not self.answer.there.is_set()
 
 
+@dataclass
+class Turn:
+    """Of a thread that asks an MDS one question after the other.
+
+    :ivar ends: until when the answer to what it asks now is waited for, monotonic, s
+    """
+
+    left: deque[Question] = field(default_factory=deque)
+    ends: float = math.inf
+
+
 class MdsCommands:
     """``ceph tell mds.NAME COMMAND``, of which the command and the answer may hold names that are not UTF-8.
 
@@ -163,13 +176,14 @@ class MdsCommands:
     strictly and lose one that is not UTF-8: the caller would wait for ever. libcephfs hands over bytes.
     Reef's libcephfs has the call that waits only, which leaves a thread behind when an MDS hangs. So it is
     used there for what an MDS has not answered for 2 s otherwise, and by one thread an MDS, which asks one
-    question after the other.
+    question after the other. When an MDS dies the call never ends, though another one of its name has come
+    since: then a new thread takes over.
     """
 
     def __init__(self, module: MgrModule, connections: Connections) -> None:
         self._module, self._connections = module, connections
         self._lock = threading.Lock()
-        self._turns: dict[str, deque[Question]] = {}  # by MDS that a thread asks, what it asks next
+        self._turns: dict[str, Turn] = {}  # by MDS that a thread asks
         self._bytes: set[tuple[str, str]] = set()  # (MDS, prefix) whose last answer was not UTF-8
 
     def tell(self, mds: str, command: dict[str, Any], timeout: float) -> str:
@@ -207,23 +221,30 @@ class MdsCommands:
                 return
         now = time.monotonic()
         with self._lock:
-            if mds not in self._turns:
-                threading.Thread(target=self._ask_in_turn, args=(mds,), daemon=True).start()
+            old = self._turns.get(mds)
             # Behind an MDS that hangs there are never more than those that somebody waits for.
-            left = (other for other in self._turns.get(mds, ()) if other.awaited(now))
-            self._turns[mds] = deque([*left, question])
+            left = [other for other in (old.left if old else ()) if other.awaited(now)]
+            turn = old
+            if turn is None or now - turn.ends > GONE:
+                turn = self._turns[mds] = Turn()
+                threading.Thread(target=self._ask_in_turn, args=(mds, turn), daemon=True).start()
+            turn.left = deque([*left, question])
 
-    def _ask_in_turn(self, mds: str) -> None:
-        while (question := self._next(mds)) is not None:
+    def _ask_in_turn(self, mds: str, turn: Turn) -> None:
+        while (question := self._next(mds, turn)) is not None:
             self._ask(mds, question)
 
-    def _next(self, mds: str) -> Question | None:
-        """What is to be asked; None: nothing, and who wants to know something begins anew."""
+    def _next(self, mds: str, turn: Turn) -> Question | None:
+        """What is to be asked; None: nothing, or another thread asks, and who wants to know something begins
+        anew."""
         now = time.monotonic()
         with self._lock:
-            while self._turns[mds]:
-                question = self._turns[mds].popleft()
+            if self._turns.get(mds) is not turn:
+                return None
+            while turn.left:
+                question = turn.left.popleft()
                 if question.awaited(now):
+                    turn.ends = question.ends
                     return question
             del self._turns[mds]
             return None

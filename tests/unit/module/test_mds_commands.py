@@ -200,6 +200,31 @@ def test_on_reef_what_nobody_waits_for_any_more_is_not_asked(reef: Reef, mds: Md
     assert mds.asked[-1].endswith(b'\xe9"}') and len(mds.asked) <= 2
 
 
+def test_on_reef_an_mds_that_has_died_is_asked_when_one_of_its_name_is_there(
+    reef: Reef, mds: Mds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libcephfs never gives up what it has asked the one before."""
+    asked = threading.Event()
+
+    class Died(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            asked.set()
+            return super().wait(timeout)
+
+    commands, died = of(reef), Died()
+    mds.hang = died
+    with pytest.raises(Unavailable):
+        commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 0.01)
+    assert asked.wait(60)
+    mds.hang = None
+    with pytest.raises(Unavailable):
+        commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 0.01)
+    monkeypatch.setattr(compat, "GONE", 0.0)
+    assert commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 60)
+    died.set()
+    assert commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 60)
+
+
 class Opening:
     """A module whose librados hangs until it is let, and fails as often as it is told to."""
 
