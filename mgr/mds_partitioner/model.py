@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
+from .engine.inside import work
+
 Address = tuple[str, int]  # "ip:port" and nonce of a client
 ROOT = 1  # inode number: CEPH_INO_ROOT
 NO_PIN = -1  # ceph.dir.pin of a directory that follows its parent
@@ -82,6 +84,11 @@ class RankSample:
         """Is it of the very report that the one before is of? Then it tells nothing new."""
         same = (self.rank, self.name, self.reported) == (before.rank, before.name, before.reported)
         return same and self.reported > 0.0
+
+    @property
+    def work(self) -> float:
+        """Requests/s, a listing of a directory counted as what it takes as long as (engine/inside.py)."""
+        return work(self.requests, self.listings)
 
     @property
     def inside(self) -> float:

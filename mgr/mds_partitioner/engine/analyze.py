@@ -15,7 +15,8 @@ from .saturation import OFTEN
 from .workload import workload
 
 MORE = (
-    *("mean_loads", "saturated_part", "subvolumes", "unread_wss", "cache_limit_bytes", "bytes_per_inode"),
+    *("mean_loads", "busy_load", "saturated_part", "subvolumes", "unread_wss", "cache_limit_bytes"),
+    "bytes_per_inode",
 )
 
 
@@ -28,8 +29,9 @@ def _a_rank(args: Args, name: str, ranks: int) -> Floats:
 
 def analyze(args: Args) -> dict[str, Json]:
     """Judge ``mean_loads``, each rank's mean over the analysis, req/s. ``saturated_part``: of the analysis, 0
-    to 1, that each was saturated. The series are of its last epochs: from these alone follows what a rank
-    grows by.
+    to 1, that each was saturated. ``busy_load``: of all ranks, req/s, mean of the epochs in which one was; 0
+    where it was no more than a hiccup. The series are of its last epochs: from these alone follows what a
+    rank grows by.
 
     The fair share is over the ranks that ``JudgeRequest.usable`` names: all, unless who asks gives a mask.
     """
@@ -45,6 +47,7 @@ def analyze(args: Args) -> dict[str, Json]:
     fair = fair_share(work.points, usable)
     advice = recommend(
         load=float(loads.sum()),
+        busy_load=number(args, "busy_load"),
         capacity=request.capacity.value,
         wss=float(wss.sum()) + number(args, "unread_wss"),
         bytes_per_inode=number(args, "bytes_per_inode", above=True),

@@ -5,11 +5,21 @@ import numpy as np
 
 from .bad_input import BadInputError
 from .capacity import rank_capacities
-from .inputs import Args, Json, amounts_or_none, check_names, of_epochs, rank_series, required, undisturbed
+from .inputs import (
+    Args,
+    Json,
+    amounts_or_none,
+    check_names,
+    of_epochs,
+    rank_series,
+    required,
+    undisturbed,
+    work_of,
+)
 from .inside import EASY
 from .saturation import saturated_epochs
 
-NAMES = ("ranks", "loads", "latency", "fetches", "moved", "passed", "earlier")
+NAMES = ("ranks", "loads", "latency", "fetches", "work", "moved", "passed", "earlier")
 
 
 def capacities(args: Args) -> dict[str, Json]:
@@ -22,7 +32,7 @@ def capacities(args: Args) -> dict[str, Json]:
     earlier = amounts_or_none(required(args, "earlier"), "earlier")
     if earlier.size != len(ranks):
         raise BadInputError(f"earlier has {earlier.size} values; allowed: one a rank, {len(ranks)}")
-    saturated = saturated_epochs(loads, latency, fetches, alike=False)
+    saturated = saturated_epochs(loads, latency, fetches, work_of(args, loads), alike=False)
     inside = loads[:, -1] * latency[:, -1]
     rests = (inside > 0.0) & (inside <= EASY)
     passed = of_epochs(args, "passed", loads)

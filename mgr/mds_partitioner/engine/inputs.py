@@ -141,6 +141,11 @@ def rank_series(args: Args) -> tuple[list[int], Floats, Floats, Floats]:
     return ranks, loads, latency, fetches
 
 
+def work_of(args: Args, loads: Floats) -> Floats | None:
+    """``work``, of the same shape as the loads; None where it is not told: all requests take as long."""
+    return of_epochs(args, "work", loads) if "work" in args else None
+
+
 def of_epochs(args: Args, name: str, loads: Floats) -> Floats:
     """A table of the same ranks and epochs as the loads, (ranks, epochs).
 

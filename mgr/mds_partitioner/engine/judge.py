@@ -13,13 +13,23 @@ from .arrays import Bools, Floats
 from .capacity import Capacity, choose_capacity
 from .forecast import forecast
 from .imbalance import halfway_to_hot, hot_ranks, imbalance
-from .inputs import Args, Json, check_names, number, number_or_none, rank_series, ranks_or_none, undisturbed
+from .inputs import (
+    Args,
+    Json,
+    check_names,
+    number,
+    number_or_none,
+    rank_series,
+    ranks_or_none,
+    undisturbed,
+    work_of,
+)
 from .roles import roles
 from .saturation import saturated_epochs, saturated_ranks
 
 NAMES = (
-    *("ranks", "loads", "latency", "fetches", "moved", "capacity", "learned_capacity", "least_capacity"),
-    *("smoothness", "threshold", "role_threshold", "epoch_capacity", "mask"),
+    *("ranks", "loads", "latency", "fetches", "work", "moved", "capacity", "learned_capacity"),
+    *("least_capacity", "smoothness", "threshold", "role_threshold", "epoch_capacity", "mask"),
 )
 
 
@@ -49,7 +59,8 @@ def read_request(args: Args) -> JudgeRequest:
     ranks, loads, latency, fetches = rank_series(args)
     mask = ranks_or_none(args, "mask")
     # One that is far slower than the others tells nothing of these; but nothing fits there.
-    saturated, teach = (saturated_epochs(loads, latency, fetches, alike=alike) for alike in (False, True))
+    of_ranks = loads, latency, fetches, work_of(args, loads)
+    saturated, teach = (saturated_epochs(*of_ranks, alike=alike) for alike in (False, True))
     option, earlier = number(args, "capacity"), number_or_none(args, "learned_capacity")
     least, limit = number_or_none(args, "least_capacity"), number_or_none(args, "epoch_capacity")
     return JudgeRequest(

@@ -12,21 +12,24 @@ inside, 1 to 7 on the mean, with half of its quota left. But then it has lately 
 any inside: what it can do so easily does not fill it.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from .arrays import Bools, Floats
-from .inside import CROWD, EASY, INSIDE, LEAST_RATE, REAL_LOAD
+from .inside import CROWD, EASY, INSIDE, LEAST_RATE, REAL_LOAD, SEEN_TWICE
 
 AS_MUCH = 0.9  # of a rate
 LATELY = 6  # epochs
 SLOWEST = 0.02  # of it, has a rank that is full: with less it waits for something else, a client perhaps
 MOST_FETCHED = 0.2  # fetches a request: above that latency is the metadata pool's, not the rank's
 RECENT_EPOCHS = 3
-SEEN_TWICE = 2  # saturated epochs: one may be a hiccup of the machine
 OFTEN = 0.25  # of an analysis: with less a rank was saturated in passing
 
 
-def saturated_epochs(rate: Floats, latency: Floats, fetches: Floats, *, alike: bool = True) -> Bools:
+def saturated_epochs(
+    rate: Floats, latency: Floats, fetches: Floats, work: Floats | None = None, *, alike: bool = True
+) -> Bools:
     """(ranks, epochs): under real load and full.
 
     alike: what one rank shows is to be held against all; else each is looked at by itself, and one that is
@@ -34,13 +37,15 @@ def saturated_epochs(rate: Floats, latency: Floats, fetches: Floats, *, alike: b
 
     rate: req/s; latency: s, of the quickest of the rank's common kinds of requests (one that waits for a
     client's capability or for a lock is slow for another reason), 0 where it is not known; fetches: directory
-    fetches/s from the metadata pool; (ranks, epochs) each.
+    fetches/s from the metadata pool; work: of all that, req/s (inside.work), None: as the rate; (ranks,
+    epochs) each.
     """
-    highest = rate.max(initial=0.0)
-    real = rate >= REAL_LOAD * highest
-    own = (rate >= LEAST_RATE) & (fetches <= MOST_FETCHED * rate)
+    done = rate if work is None else work
+    highest = done.max(initial=0.0)
+    real = done >= REAL_LOAD * highest
+    own = (done >= LEAST_RATE) & (fetches <= MOST_FETCHED * rate)
     inside = rate * latency
-    crowded = (inside >= CROWD) & (real if alike else rate >= SLOWEST * highest)
+    crowded = (inside >= CROWD) & (real if alike else done >= SLOWEST * highest)
     full = crowded | (real & (inside >= INSIDE) & (AS_MUCH * rate > _easily_served(rate, inside)))
     return np.asarray(own & full)
 

@@ -84,6 +84,7 @@ def fullness(
             "loads": [[s.requests for s in row] for row in series.values()],
             "latency": [[s.own for s in row] for row in series.values()],
             "fetches": [[s.fetches for s in row] for row in series.values()],
+            "work": [[s.work for s in row] for row in series.values()],
             "moved": moved(series),
             "passed": [[s.forwards for s in row] for row in series.values()],
             "earlier": [known[name].value if name in known else None for name in names],

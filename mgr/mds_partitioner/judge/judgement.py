@@ -155,6 +155,7 @@ def judge(
         arguments
         | {
             "mean_loads": [window.loads[rank] for rank in window.series],
+            "busy_load": window.busy,
             "saturated_part": [window.saturated.get(rank, 0.0) for rank in window.series],
             "subvolumes": {
                 "wss": [r.wss for r in rows],

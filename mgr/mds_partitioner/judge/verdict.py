@@ -129,6 +129,7 @@ def rank_arguments(
         "loads": [_loads(row) for row in series.values()],
         "latency": [[s.own for s in row] for row in series.values()],
         "fetches": [[s.fetches for s in row] for row in series.values()],
+        "work": [[s.work for s in row] for row in series.values()],
         "moved": moved(series),
         "capacity": settings.rank_capacity,
         "learned_capacity": learned,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Optional
 
+from ..engine.inside import SEEN_TWICE
 from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from .history import History
 from .insides import Insides, InsidesSum
@@ -79,6 +80,7 @@ class WindowSummary:
     # By rank, if it ever was: part of those of these epochs in which the ranks could be judged.
     saturated: Mapping[int, float] = field(default_factory=dict)
     latency: Mapping[int, float] = field(default_factory=dict)  # s by rank, mean of these epochs' requests
+    busy: float = 0.0  # req/s of all ranks, mean of those in which one was saturated; 0: in fewer than two
 
 
 @dataclass
@@ -146,6 +148,8 @@ class Window:
     _rank_epochs: int = 0
     _judged: int = 0  # of _rank_epochs: in which it could be told who is saturated
     _saturated: Counter[int] = field(default_factory=Counter)  # by rank: of _judged
+    _busy: float = 0.0  # req/s of all ranks, summed over those of _judged in which one was saturated
+    _busy_epochs: int = 0
     _known: float = 0.0  # req/s of all directories and of the managers' mounts, summed over _rank_epochs
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
     _went: dict[str, Gone] = field(default_factory=dict)  # by parent
@@ -182,6 +186,7 @@ class Window:
         if history.began != self._history.began:
             self._loads, self._waited, self._rank_epochs, self._known = {}, {}, 0, 0.0
             self._judged, self._saturated = 0, Counter()
+            self._busy, self._busy_epochs = 0.0, 0
         self._history = history
         self._first = history.taken if self._first is None else self._first
         self._loads = {s.rank: self._loads.get(s.rank, 0.0) + s.requests for s in history.latest}
@@ -191,6 +196,9 @@ class Window:
         if observation.saturated is not None:
             self._judged += 1
             self._saturated.update(observation.saturated)
+        if observation.saturated:
+            self._busy += sum(s.requests for s in history.latest)
+            self._busy_epochs += 1
         self._known += observation.managers + sum(seen.requests for seen in observation.directories)
         renamed: dict[str, DirectorySum] = {}
         present = {seen.directory: seen.directory.path for seen in observation.directories}
@@ -268,6 +276,7 @@ class Window:
             rank_epochs=self._rank_epochs,
             known=self._known / max(1, self._rank_epochs),
             saturated={rank: number / self._judged for rank, number in self._saturated.items()},
+            busy=self._busy / self._busy_epochs if self._busy_epochs >= SEEN_TWICE else 0.0,
             latency={rank: self._waited[rank] / load for rank, load in self._loads.items() if load > 0.0},
         )
 

@@ -16,6 +16,7 @@ from mds_partitioner.engine.bad_input import BadInputError
 from mds_partitioner.engine.capacities import capacities
 from mds_partitioner.engine.capacity import Capacity, choose_capacity, rank_capacities
 from mds_partitioner.engine.capacity_source import CapacitySource
+from mds_partitioner.engine.inside import LISTING
 from mds_partitioner.engine.recommend import recommend
 from mds_partitioner.engine.saturation import saturated_epochs, saturated_ranks
 
@@ -192,13 +193,18 @@ def test_capacity_is_of_a_rank_that_was_saturated_often() -> None:
 
 
 def test_ranks_are_recommended_by_the_larger_of_load_and_working_set() -> None:
-    advise = partial(recommend, capacity=1000.0, bytes_per_inode=1000.0, cache_limit=1e9, saturated=False)
+    usual = {"bytes_per_inode": 1000.0, "cache_limit": 1e9, "saturated": False}
+    advise = partial(recommend, busy_load=0.0, capacity=1000.0, **usual)
     by_load = advise(load=3001.0, wss=10.0)
     assert by_load.ranks == 5 and by_load.reason.startswith("5 for 3001 req/s")
     assert "1 for a working set" in by_load.reason
     by_wss = advise(load=10.0, wss=2_400_001.0)
     assert by_wss.ranks == 4 and by_wss.reason.startswith("1 for 10 req/s")
     assert "4 for a working set" in by_wss.reason
+    by_times = advise(load=800.0, busy_load=3800.0, wss=10.0)
+    told = "at least 6 for 3800 req/s, while a rank was saturated (800 on the mean) at 75 %"
+    assert by_times.ranks == 6 and by_times.reason.startswith(told.replace(" %", "%"))
+    assert advise(load=800.0, busy_load=850.0, wss=10.0).reason.startswith("2 for 800 req/s at"), "as ever"
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e9), st.booleans())
@@ -206,7 +212,13 @@ def test_the_recommended_ranks_keep_the_load_below_three_quarters(
     load: float, wss: float, saturated: bool
 ) -> None:
     advice = recommend(
-        load=load, capacity=1000.0, wss=wss, bytes_per_inode=3e3, cache_limit=4e9, saturated=saturated
+        load=load,
+        busy_load=load,
+        capacity=1000.0,
+        wss=wss,
+        bytes_per_inode=3e3,
+        cache_limit=4e9,
+        saturated=saturated,
     )
     assert advice.ranks is not None and advice.ranks >= 1
     assert load / advice.ranks <= 750.0 * (1 + 1e-9)
@@ -217,7 +229,13 @@ def test_the_recommended_ranks_keep_the_load_below_three_quarters(
 @pytest.mark.parametrize("saturated", [True, False])
 def test_an_idle_file_system_needs_one_rank(saturated: bool) -> None:
     advice = recommend(
-        load=0.0, capacity=1e4, wss=0.0, bytes_per_inode=3e3, cache_limit=4e9, saturated=saturated
+        load=0.0,
+        busy_load=0.0,
+        capacity=1e4,
+        wss=0.0,
+        bytes_per_inode=3e3,
+        cache_limit=4e9,
+        saturated=saturated,
     )
     assert advice.ranks == 1
 
@@ -225,9 +243,26 @@ def test_an_idle_file_system_needs_one_rank(saturated: bool) -> None:
 @given(st.floats(0, 1e6), st.floats(0, 1e9), st.booleans())
 def test_no_number_of_ranks_comes_from_an_unknown_capacity(load: float, wss: float, saturated: bool) -> None:
     advice = recommend(
-        load=load, capacity=None, wss=wss, bytes_per_inode=3e3, cache_limit=4e9, saturated=saturated
+        load=load,
+        busy_load=load,
+        capacity=None,
+        wss=wss,
+        bytes_per_inode=3e3,
+        cache_limit=4e9,
+        saturated=saturated,
     )
     assert advice.ranks is None and "not known" in advice.reason
+
+
+def test_a_rank_that_does_nothing_but_list_large_directories_is_full_as_well() -> None:
+    """Of these it serves far fewer than others of lookups, and few even by themselves."""
+    beside, alone = np.array([[200.0] * 4, [5000.0] * 4]), np.array([[15.0] * 4, [0.0] * 4])
+    for rate, inside in ((beside, 4.0), (alone, 10.0)):
+        latency = np.array([[inside / rate[0, 0]] * 4, [0.4 / 5000.0] * 4])
+        listed = np.add(rate, [[(LISTING - 1.0) * rate[0, 0]] * 4, [0.0] * 4])
+        for work, full in ((None, False), (listed, True)):
+            marks = saturated_epochs(rate, latency, np.zeros_like(rate), work)
+            assert (marks[0].all(), marks[1].any()) == (full, False)
 
 
 def test_each_rank_teaches_its_own_capacity() -> None:

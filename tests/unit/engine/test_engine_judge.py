@@ -36,6 +36,7 @@ SUBVOLUMES = {
     "cache_limit_bytes": 4e9,
     "bytes_per_inode": 3000,
     "mean_loads": [200, 10, 10],
+    "busy_load": 0,
     "saturated_part": [0, 0, 0],
 }
 FULL = {"latency": [[0.05] * 3, [0.001] * 3, [0.001] * 3]}  # rank 0 has 5, 10 and 15 requests inside
