@@ -10,18 +10,19 @@ from typing import Any
 
 from ..ceph.host import Host
 from ..clock import Now
-from ..errors import PartitionerError, Unavailable
+from ..errors import Unavailable
 from ..judge.fullness import Fullness, fullness
 from ..judge.history import History
 from ..judge.verdict import Engine, Verdict, rank_arguments, read_verdict
 from ..model import Directory, FsState, RankSample, Subtree
-from ..observe.heat import Heat, depth, lumps, rank_heat
+from ..observe.heat import Heat, depth, lumps, rank_heat, too_long
 from ..observe.ranks import observe_ranks
 from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
 from ..options import Settings
 from ..plan.ranks import mask_of
 from ..workers import GivenUp
 from .above import FRESH
+from .answers import understood
 from .catalogue import Catalogue, Known
 from .core.demand import CHANGED
 from .core.learn import unseen
@@ -41,16 +42,19 @@ DEEPER = 1  # levels of directories more that MDSs tell of, for what is hot ther
 APART = 2.5  # s between two answers, at least, that tell together what has gone
 WITHIN = 2.0  # s, for what MDSs are asked in a look, if they are quick
 LONGEST = 5.0  # s: the same, if they are not
+TOO_OLD = 60.0  # s, for which what a rank told counts while it refuses to tell it anew
 SPARE = 2.0  # times as long, each time that one was too slow
 
 
 @dataclass(frozen=True)
 class Told:
-    """What a rank said of its popularity, when (steady clock, s), and which subtrees it had."""
+    """What a rank said of its popularity, when (steady clock, s), which subtrees it had, and whether that was
+    so much that it is asked seldom."""
 
     at: float
     heat: Heat
     subtrees: tuple[Subtree, ...]
+    long: bool = False
 
     def since(self, before: Told | None) -> Heat:
         """Without what has gone since; all there is, where that was just now, or subtrees came or went."""
@@ -71,7 +75,7 @@ class Watch:
 
     :ivar told, subtrees: by rank; of one that did not answer, what it answered last
     :ivar heat: by rank, without what had gone at its last answer
-    :ivar mute: ranks that did not tell it in time when they were asked last
+    :ivar mute: ranks that did not tell it in time, or refused to, when they were asked last
     :ivar lumps: of what could be distributed, by rank, that of which one fragment has most of the load
     :ivar ranks: at the last look
     :ivar known: of directories, at the last look
@@ -228,6 +232,7 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
         forwards=sample.forwards,
         links=sample.links,
         lookups=sample.lookups,
+        listings=sample.listings,
     )
 
 
@@ -308,7 +313,9 @@ class Looker:
         watch.verdict = read_verdict(self._engine("judge", arguments), arguments)
         watch.fullness = found = fullness(series, watch.fullness, self._engine, _awaited(watch))
         watch.known = known = watch.catalogue.known
-        latest = watch.history.latest
+        latest, was = watch.history.latest, dict(before.keys())
+        # A standby that followed a rank has it at once, and serves nothing yet.
+        watch.state = watch.state.anew({s.rank for s in latest if was.get(s.rank, s.name) != s.name})
         fresh = {s.rank: rank_view(s, found, settings.rank_capacity) for s in latest}
         # Of a report that was seen before nothing new is known: see History.
         old = {s.rank for s in latest if (last := before.get((s.rank, s.name))) and s.again(last)}
@@ -367,12 +374,12 @@ class Looker:
         active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths)
         began = self._now().steady
         old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
-        asked = {rank: name for rank, name in active.items() if rank not in old.intersection(blind)}
+        spared = {*blind, *(rank for rank, told in watch.told.items() if told.long)}
+        asked = {rank: name for rank, name in active.items() if rank not in old & spared}
         hot = frozenset(of.path for of in watch.known.fragments.values())
         usually = depth(paths)
         deep = max(usually, min(depth(hot), usually + DEEPER))
         loads = self._tell(fs, watch, asked.values(), "dump loads", depth=deep)
-        watch.mute = frozenset(rank for rank, name in asked.items() if isinstance(loads[name], GivenUp))
         now = (began + self._now().steady) / 2.0  # full ranks take their time
         moved = _concerned(watch.state.moving)
         if not moved or now - watch.mapped >= CALM:
@@ -380,27 +387,29 @@ class Looker:
         self._ask_subtrees(fs, watch, moved)
         listings = {sample.rank: sample.listings for sample in watch.history.latest}
         roots = {rank: frozenset(s.path for s in watch.subtrees.get(rank, ())) for rank in asked}
-        heat = {
-            rank: rank_heat(loads[name], wanted, roots=roots[rank]).listing(listings.get(rank, 0.0))
-            for rank, name in asked.items()
-            if not isinstance(loads[name], PartitionerError)
+        heat, failed = understood(
+            {rank: loads[name] for rank, name in asked.items()},
+            lambda rank, said: rank_heat(said, wanted, roots=roots[rank]).listing(listings.get(rank, 0.0)),
+        )
+        refused = {rank for rank, why in failed.items() if not isinstance(why, Unavailable)}
+        watch.mute = frozenset(refused | {rank for rank, why in failed.items() if isinstance(why, GivenUp)})
+        # Of one that is too slow the last answer is better than none; one that refuses may do so for ever.
+        left = active.keys() - {r for r in refused & watch.told.keys() if now - watch.told[r].at > TOO_OLD}
+        told = {
+            rank: Told(now, of, tuple(watch.subtrees.get(rank, ())), too_long(loads[asked[rank]]))
+            for rank, of in heat.items()
         }
-        told = {rank: Told(now, of, tuple(watch.subtrees.get(rank, ()))) for rank, of in heat.items()}
         watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot, heat[rank].each) for rank in told}
         added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}
-        watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in active}
-        watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in active}
+        watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in left}
+        watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in left}
 
     def _ask_subtrees(self, fs: FsState, watch: Watch, ranks: Collection[int]) -> None:
         """Take in what these ranks have. One that is silent has what it had, but for what others have now."""
         active = {m.rank: m.name for m in fs.active()}
         asked = {rank: name for rank, name in active.items() if rank in ranks}
         answers = self._tell(fs, watch, asked.values(), "get subtrees")
-        new = {
-            rank: parse_subtrees(rank, answers[name])
-            for rank, name in asked.items()
-            if not isinstance(answers[name], PartitionerError)
-        }
+        new, _ = understood({rank: answers[name] for rank, name in asked.items()}, parse_subtrees)
         old = {rank: found for rank, found in watch.subtrees.items() if rank in active}
         watch.subtrees, watch.where = with_news(old, new), None
 

@@ -15,7 +15,7 @@ from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.registry import Plans
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
-from mds_partitioner.errors import JournalError, NotFound
+from mds_partitioner.errors import JournalError
 from mds_partitioner.model import ROOT, FsState
 from mds_partitioner.partitioner import Partitioner
 from mds_partitioner.plan.circumstances import DISTRIBUTES, FACTOR
@@ -27,6 +27,7 @@ from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.options import SCHEDULER_OPTIONS, SchedulerSettings
 from mds_partitioner.schedule.rounds import Rounds
 from mds_partitioner.scheduling import Scheduling
+from mds_partitioner.workers import GivenUp
 
 DEFAULTS = SchedulerSettings(**{option["name"]: option["default"] for option in SCHEDULER_OPTIONS})
 NOGROUP = "/volumes/_nogroup"
@@ -117,6 +118,7 @@ class Cluster(FakeCluster):
         self.capacity = capacity
         self.wall, self.steady = BEGINNING, 100.0
         self.silent: set[str] = set()  # MDSs that do not answer
+        self.odd: dict[str, Any] = {}  # what MDSs say to whatever they are asked
         self.reports: dict[str, int] = {}  # that the manager has of an MDS, if not two
         self.passed: dict[str, float] = {}  # req/s that MDSs hand on to others
         self.made: dict[int, float] = {}  # Unix, s, by inode number
@@ -232,8 +234,9 @@ class Cluster(FakeCluster):
         self, fs: FsState, names: list[str], prefix: str, *, within: float = 8.0, **arguments: Any
     ) -> dict[str, Any]:
         """Host.tell_each."""
-        silent = NotFound("no answer")
-        return {n: silent if n in self.silent else self.tell(fs, n, prefix, **arguments) for n in names}
+        silent = GivenUp("no answer")
+        told = {n: self.tell(fs, n, prefix, **arguments) for n in names if n not in self.silent}
+        return dict.fromkeys(names, silent) | told | {n: self.odd[n] for n in names if n in self.odd}
 
     def _at(self, path: str) -> Directory:
         return next(d for d in self.directories.values() if d.path == path)

@@ -14,7 +14,15 @@ from scheduled import NOGROUP, Cluster, Manager, _heat, fewer
 
 from mds_partitioner.act.run import DONE, PAUSED, READY, ROLLED_BACK, STOPPED
 from mds_partitioner.ceph.shared_option import SharedOption
-from mds_partitioner.errors import BadInput, Busy, JournalError, NotFound, NotPermitted, Unavailable
+from mds_partitioner.errors import (
+    BadInput,
+    Busy,
+    CephError,
+    JournalError,
+    NotFound,
+    NotPermitted,
+    Unavailable,
+)
 from mds_partitioner.model import FsState, HealthCheck, Subtree
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -28,7 +36,7 @@ from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, 
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
 from mds_partitioner.schedule.tick_interval import TICK
-from mds_partitioner.schedule.watch import Looker
+from mds_partitioner.schedule.watch import TOO_OLD, Looker
 from mds_partitioner.workers import GivenUp
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -527,6 +535,38 @@ def test_an_mds_that_does_not_answer_keeps_its_last_shares(cluster: Cluster, act
         told |= {piece.rank for piece in seen.pieces if piece.ino in seen.told}
     assert sum(piece.requests for piece in seen.pieces) > 0.0
     assert told and 0 not in told, "who is silent has told nothing new"
+
+
+def test_a_rank_that_a_standby_has_taken_over_between_two_looks_is_looked_at_for_a_while_first(
+    cluster: Cluster, acting: Manager
+) -> None:
+    """One that followed the rank has told the manager all along that it serves nothing."""
+    acting.run(AT_LAST)
+    done = len(pins(cluster))
+    taken = (replace(mds, name="m02") if mds.rank == 2 else mds for mds in cluster.state.mds)
+    cluster.state = replace(cluster.state, mds=tuple(taken))
+    acting.run(12)
+    assert "rank 2 has come, or come back" in acting.scheduling.watch(acting.fs).decision.why
+    acting.run(60)
+    assert acting.scheduling.watch(acting.fs).decision.why == "even" and len(pins(cluster)) == done
+
+
+@pytest.mark.parametrize("said", [CephError("no such command"), None, {}, {"dirfrags": 7}, [{"path": 1}]])
+def test_an_mds_that_says_nothing_of_use_blinds_no_other_and_its_shares_count_for_a_minute(
+    cluster: Cluster, acting: Manager, said: Any
+) -> None:
+    """It gets nothing, and what it has is not known any more."""
+    acting.run(6)
+    watch = acting.scheduling.watch(acting.fs)
+    assert 0 in watch.heat
+    cluster.odd = {"m0": said}
+    acting.run(20)
+    assert watch.mute == {0} and 0 in watch.heat and watch.problem == ""
+    acting.run(int(TOO_OLD))
+    assert watch.view is not None and watch.view.untold == {0} and watch.problem == ""
+    cluster.odd = {}
+    acting.run(40)
+    assert watch.mute == frozenset() and 0 in watch.heat
 
 
 def test_who_takes_long_to_answer_is_waited_for_longer() -> None:

@@ -1395,6 +1395,17 @@ def test_a_link_now_and_then_on_a_rank_that_does_next_to_nothing_hinders_nobody(
     )
 
 
+def test_some_links_a_second_count_however_many_requests_there_are() -> None:
+    parts = [
+        Piece(9, "/of", 0, 0.0, 10.0, parts=5),
+        Piece(10, "/of/a", 0, 160.0, 10.0, 9),
+        Piece(11, "/b", 0, 100.0, 1.0),
+    ]
+    assert Links().seen([RankView(0, 10_000.0, links=0.0004)], parts, 0.0) == Links()
+    found = Links().seen([RankView(0, 10_000.0, links=0.015)], parts, 0.0)
+    assert (found.on, found.of) == ({0: 0.0}, {9: 0.0})
+
+
 def test_what_has_little_where_links_are_made_is_held_there_only() -> None:
     idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (2, 3))
     full = RankView(1, 1000.0, 20.0, True, CAPACITY, 20.0)

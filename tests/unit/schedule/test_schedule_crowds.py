@@ -66,6 +66,15 @@ def test_after_some_looks_a_little_of_what_waits_goes_to_ranks_where_less_does()
     assert after.crowd == Crowd()
 
 
+@pytest.mark.parametrize(("inside", "moves"), [((10.0, 10.0), False), ((42.0, 6.0), True)])
+def test_where_requests_only_cost_more_they_stay_and_cheap_ones_do_not_wait_behind_them(
+    inside: tuple[float, float], moves: bool
+) -> None:
+    """Listings of large directories on one rank, lookups on the other; as many clients on each."""
+    _, found = decided([view(look, inside, {0: 200.0}) for look in range(3 * HELD)])
+    assert any(decision.moves for decision in found) is moves
+
+
 def test_as_long_as_it_helps_twice_as_much_goes_each_time_and_nothing_goes_on_or_back() -> None:
     state, views, gone, parts = State(), 0, dict[int, int](), []
     inside = list(INSIDE)
@@ -169,7 +178,7 @@ def test_one_crowded_rank_of_however_many_is_relieved(ranks: int) -> None:
 
 
 def test_one_look_in_between_that_is_not_so_begins_anew() -> None:
-    bad, good = [view(look) for look in range(HELD - 1)], view(HELD - 1, [9.0] * 5)
+    bad, good = [view(look) for look in range(HELD - 1)], view(HELD - 1, [8.0] * 5)
     state, found = decided([*bad, good, *(view(HELD + look) for look in range(HELD - 1))])
     assert not any(d.moves for d in found) and state.crowd.looks == HELD - 1
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from mds_partitioner.schedule.core.load import capacities
+from mds_partitioner.schedule.core.load import capacities, crawls, highest
 from mds_partitioner.schedule.core.view import RankView
 
 
@@ -77,3 +77,11 @@ def test_what_did_something_easily_may_be_as_good_as_one_that_was_never_full() -
 def test_one_that_is_slow_says_nothing_of_those_that_do_more() -> None:
     ranks = [RankView(0, 2500.0), RankView(1, 200.0), RankView(2, 25.0, 10.0, True, 25.0, 10.0)]
     assert capacities(ranks) == {0: 2500.0, 1: 2500.0, 2: 25.0}
+
+
+def test_a_rank_that_lists_large_directories_does_not_crawl() -> None:
+    """It works all the time, though it serves far fewer requests than one that looks up names."""
+    lists, looks_up = RankView(0, 200.0, inside=4.0, listings=200.0), RankView(1, 5000.0, inside=0.4)
+    assert not crawls(lists, 2600.0, highest([lists, looks_up]))
+    waits = RankView(0, 200.0, inside=4.0)
+    assert crawls(waits, 2600.0, highest([waits, looks_up]))

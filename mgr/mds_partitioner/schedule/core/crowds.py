@@ -4,8 +4,9 @@
 A full rank serves as much however many wait at it, so by what ranks serve this is even, and who asks at the
 crowded one waits longest. What waits is rate x latency (Little). It is shared out by capacity, as the load
 is: then all wait alike, and all ranks together serve no less, since an MDS that has more requests at once
-serves a little more (load.py). Where a rank is not full, few requests less are far fewer that wait: that is
-for what ranks serve to tell.
+serves a little more (load.py). But a rank may do little as its requests cost more: all others would wait
+behind these wherever they go. So plainly more must be inside, too. Where a rank is not full, few requests
+less are far fewer that wait: that is for what ranks serve to tell.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ class Waiting:
     """How much waits where.
 
     :ivar latency: s, by rank; mean: of all requests
+    :ivar inside: requests, by rank
     :ivar loads: by rank: its requests in times of the mean latency, req/s; their sum is that of the requests
     :ivar shares: of these, by rank, by capacity
     """
 
     latency: Mapping[int, float]
+    inside: Mapping[int, float]
     mean: float
     loads: Mapping[int, float]
     shares: Mapping[int, float]
@@ -54,6 +57,11 @@ class Waiting:
         others, share = (sum(of.values()) - of[rank] for of in (self.loads, self.shares))
         return self.times(rank) * share / others if others > 0.0 else math.inf
 
+    def more(self, rank: int) -> float:
+        """Requests inside, in times of what the others have on the mean."""
+        others = sum(self.inside.values()) - self.inside[rank]
+        return self.inside[rank] * (len(self.inside) - 1) / others if others > 0.0 else math.inf
+
 
 def waiting(look: Look) -> Waiting | None:
     """None: nobody is known to wait."""
@@ -65,7 +73,7 @@ def waiting(look: Look) -> Waiting | None:
     if not mean:
         return None
     loads = {rank: inside[rank] / mean for rank in inside}
-    return Waiting(latency, mean, loads, shares(loads, look.capacity))
+    return Waiting(latency, inside, mean, loads, shares(loads, look.capacity))
 
 
 def relieved(look: Look, decision: Decision) -> tuple[State, Decision]:
@@ -123,9 +131,9 @@ def _crowded(look: Look, found: Waiting) -> list[int]:
     rest = look.limits.rest
     crowds = [
         r
-        for r, load in found.loads.items()
-        if load * found.mean >= CROWD
-        and found.beside(r) > CROWDED
+        for r in found.loads
+        if found.inside[r] >= CROWD
+        and min(found.beside(r), found.more(r)) > CROWDED
         and look.view.now - look.state.vain.get(r, -math.inf) >= rest
     ]
     give = {c.rank for c in (candidates(look, resting=True) if crowds else ())}

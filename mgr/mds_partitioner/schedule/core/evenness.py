@@ -151,7 +151,7 @@ def waited(look: Look, rank: int) -> bool:
     state, since = look.state, look.state.crowded.get(rank, math.inf)
     if state.held * state.dt < LONG or look.view.now - since < LONG:
         return False
-    return any(r.rank == rank and r.requests >= LEAST_RATE for r in look.view.ranks)
+    return any(r.rank == rank and r.work >= LEAST_RATE for r in look.view.ranks)
 
 
 def beyond(look: Look) -> bool:

@@ -23,6 +23,7 @@ from .together import enclosing
 from .view import Piece, RankView
 
 MANY = 0.02  # of a rank's requests
+OFTEN = 5.0  # links/s, however many requests there are: each may be of what is just moving
 LEAST = 1.0  # links/s, or what tells of them: with less a rank that does next to nothing would count
 MUCH = 0.1  # of the rank's requests: what has so much may be what they are made in
 LASTS = 600.0  # s: those who make snapshots by links also read and delete for a while
@@ -46,14 +47,14 @@ class Links:
 
     def seen(self, ranks: Sequence[RankView], pieces: Sequence[Piece], now: float) -> Links:
         """After a look."""
-        many = {r.rank: r.requests for r in ranks if r.links >= MANY and r.links * r.requests >= LEAST}
+        many = {r.rank: _much(r) for r in ranks if _many(r)}
         on = _lately(self.on, many, now)
         ends = on.keys() | {r.rank for r in ranks if many and r.peers >= LEAST}
         asked, root = defaultdict[tuple[int, int], float](float), roots(pieces) if ends else {}
         for piece in pieces if ends else ():
             if piece.rank in ends:
                 asked[piece.rank, root[piece.ino]] += piece.requests
-        much = {at[1] for at, requests in asked.items() if at[0] in many and requests >= MUCH * many[at[0]]}
+        much = {at[1] for at, requests in asked.items() if at[0] in many and requests >= many[at[0]]}
         top = {piece.ino for piece in pieces if _top(piece)} if ends else set()
         used = (at for at, requests in asked.items() if at[1] in top and requests >= LEAST)
         return Links(on, _lately(self.of, much, now), _lately(self.used, used, now))
@@ -89,6 +90,16 @@ class Links:
         found = {(rank, ino) for rank, ino in self.used if ino in there}
         several = len({ino for _, ino in found}) > 1
         return found if several and any(rank in self.on for rank, _ in found) else set()
+
+
+def _many(rank: RankView) -> bool:
+    each = rank.links * rank.requests
+    return each >= OFTEN or (each >= LEAST and rank.links >= MANY)
+
+
+def _much(rank: RankView) -> float:
+    """req/s: what has so many there may be what they are made in."""
+    return rank.requests * (MUCH if rank.links >= MANY else min(MUCH, rank.links))
 
 
 def _top(piece: Piece) -> bool:

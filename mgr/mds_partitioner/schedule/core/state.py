@@ -253,6 +253,12 @@ class State:
             scattered=left(self.scattered),
         )
 
+    def anew(self, ranks: Collection[int]) -> State:
+        """When another MDS has these ranks now: what they serve yet is not what they will."""
+        if not self.rates.keys() & ranks:
+            return self
+        return replace(self, rates={rank: of for rank, of in self.rates.items() if rank not in ranks})
+
     def undistributed(self, inos: Collection[int]) -> State:
         """When MDSs place nothing in these pieces any more, by inode number: they are as any other."""
         if not self.scattered.keys() & set(inos):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from ...engine.inside import work
 from ...model import NO_PIN
 
 UNREAD = "its pin was not read yet"  # why a piece is held for a moment
@@ -29,6 +30,7 @@ class RankView:
     :ivar peers: messages/s from other ranks about requests that take both
     :ivar links: part of the requests that make hard links
     :ivar lookups: part of the requests that look up a name
+    :ivar listings: req/s that list a directory
     """
 
     rank: int
@@ -41,6 +43,12 @@ class RankView:
     forwards: float = 0.0
     links: float = 0.0
     lookups: float = 0.0
+    listings: float = 0.0
+
+    @property
+    def work(self) -> float:
+        """req/s, a listing counted as what it takes as long as."""
+        return work(self.requests, self.listings)
 
     @property
     def able(self) -> float | None:
