@@ -51,6 +51,19 @@ def subvolumes(fs: FileSystem) -> list[Directory]:
     return [d for group, label in groups(fs).items() for d in listed(fs, group, label)]
 
 
+def beside_subvolumes(fs: FileSystem) -> list[Directory]:
+    """Every directory right below the root but the one that subvolumes are in."""
+    paths = [(f"/{name}", ino) for name, ino in fs.subdirectories("/")]
+    return [Directory(path, path, ino) for path, ino in paths if path != VOLUMES]
+
+
+def foremost(fs: FileSystem) -> list[Directory]:
+    """Every subvolume; where there is none, every directory right below the root, unless it has
+    too many entries to be listed each time."""
+    found = subvolumes(fs)
+    return beside_subvolumes(fs) if not found and listable(fs, "/") else found
+
+
 @dataclass(frozen=True)
 class _Listed:
     """What is in a group, or right below the root, as it was found last. Times are the steady clock's, s.
@@ -103,8 +116,7 @@ class Everything:
         self.too_many = entries if entries > MOST_ENTRIES else 0
         if self.too_many or (not often and (self._first or now - old.at < SELDOM)):
             return replace(old, found=found_again(fs, old.found))
-        paths = [(f"/{name}", ino) for name, ino in fs.subdirectories("/")]
-        return _Listed([Directory(path, path, ino) for path, ino in paths if path != VOLUMES], now)
+        return _Listed(beside_subvolumes(fs), now)
 
 
 def _look(fs: FileSystem, path: str, label: str, old: _Listed, now: float) -> _Listed:
@@ -207,7 +219,7 @@ class Rotation:
     def __init__(
         self,
         extra: Sequence[str],
-        find: Callable[[FileSystem], list[Directory]] = subvolumes,
+        find: Callable[[FileSystem], list[Directory]] = foremost,
         now: Callable[[], Now] = clock.read,
     ) -> None:
         """``extra``: paths the operator named in place of what ``find`` finds."""

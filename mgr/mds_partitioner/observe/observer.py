@@ -25,7 +25,7 @@ from ..model import (
 from ..options import Settings
 from .attribution import Share, attribute, needs_heat, of_managers, owner
 from .directories import Rotation
-from .heat import ALL, Heat, depth, rank_heat, requests_below
+from .heat import ALL, Heat, depth, rank_heat, requests_below, too_long
 from .roots import called, may_differ
 from .sessions import parse_sessions
 from .subtrees import SubtreeMap, above, parse_subtrees, with_news
@@ -34,6 +34,7 @@ from .working_sets import parse_working_sets
 
 INSIDE = 2  # epochs
 LOOKED_INTO = 8  # of the busiest, at least: a plan may be for more ranks than there are
+SPARED = 6  # epochs
 DEEPER = 3  # levels: an MDS tells the heat of all that it has down to where it is asked for any
 
 
@@ -53,6 +54,7 @@ class Observer:
         self._turnover = Turnover()
         self._lowest: dict[str, str] = {}  # of the busiest: where each could be divided, by path
         self._epochs = 0
+        self._long: dict[str, int] = {}  # epoch in which an MDS had too much to tell of its heat, by what for
 
     def observe(
         self, fs: FsState, settings: Settings, ranks: Sequence[RankSample], full: Collection[int] = ()
@@ -107,15 +109,16 @@ class Observer:
         self, fs: FsState, lowest: Mapping[str, str], samples: Sequence[RankSample], where: SubtreeMap
     ) -> dict[str, dict[str, float]]:
         """req/s of what these could be divided into, in each INSIDE-th epoch: an MDS that is asked for its
-        heat serves nobody else meanwhile."""
+        heat serves nobody else meanwhile. Not any more where one had too much to tell."""
         self._epochs += 1
         lowest = {path: at for path, at in lowest.items() if at.count("/") - path.count("/") <= DEEPER}
-        if not lowest or self._epochs % INSIDE != 1:
+        if not lowest or self._epochs % INSIDE != 1 or "inside" in self._long:
             return {}
         ranks = {rank for path in lowest for rank in where.ranks(path)}
         names = {m.rank: m.name for m in fs.active() if m.rank in ranks}
         told = self._host.tell_each(fs, list(names.values()), "dump loads", depth=depth(lowest.values()) + 1)
         answers = {r: a for r, n in names.items() if not isinstance(a := told[n], PartitionerError)}
+        self._note("inside", answers)
         rates, listings = {s.rank: s.requests for s in samples}, {s.rank: s.listings for s in samples}
         below = requests_below(answers, rates, listings, set(lowest.values()))
         return {path: below[parent] for path, parent in lowest.items()} if answers.keys() == ranks else {}
@@ -155,13 +158,21 @@ class Observer:
         return [replace(s, root=self._roots[s.root]) if s.root in self._roots else s for s in sessions]
 
     def _heat(self, fs: FsState, paths: AbstractSet[str], listings: Mapping[int, float]) -> dict[int, Heat]:
-        """Of a rank that does not answer, as the full one may not, what it told last."""
-        answers, asked = self._answers(fs, "dump loads", depth=depth(paths)), frozenset(paths)
+        """Of a rank that does not answer, as the full one may not, what it told last; of all, for some epochs
+        after one had too much to tell."""
+        spared = self._epochs - self._long.get("heat", -SPARED) < SPARED
+        answers = {} if spared else self._answers(fs, "dump loads", depth=depth(paths))
+        self._note("heat", answers)
+        asked = frozenset(paths)
         active = {m.rank: (m.rank, m.name) for m in fs.active()}
         heat = {r: rank_heat(a, asked, ALL).listing(listings.get(r, 0.0)) for r, a in answers.items()}
         known = self._heat_of | {active[rank]: of for rank, of in heat.items()}
         self._heat_of = {at: known[at] for at in active.values() if at in known}
         return {rank: of for (rank, _), of in self._heat_of.items()}
+
+    def _note(self, what: str, answers: Mapping[int, Any]) -> None:
+        if any(map(too_long, answers.values())):
+            self._long[what] = self._epochs
 
     def _working_sets(self, fs: FsState, paths: Collection[str]) -> dict[str, float] | None:
         """As the MDSs counted them; None unless all of them do."""

@@ -8,21 +8,24 @@ from typing import Any, cast
 
 import pytest
 from cephfs import LibCephFS
+from fake_cluster import Directory as Placed
 from scheduled import Cluster, LoadedMount
 
 from mds_partitioner.ceph.filesystem import Attempt, FileSystem
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import BadInput, CephError, NotFound
-from mds_partitioner.model import Directory, DirectoryFacts
+from mds_partitioner.model import ROOT, Directory, DirectoryFacts
 from mds_partitioner.observe.directories import (
     LONGEST,
     Everything,
     Rotation,
     facts,
+    foremost,
     named,
     normal,
     subvolumes,
 )
+from mds_partitioner.observe.turnover import MOST_LISTED
 
 PARENT = "/volumes/_nogroup"
 
@@ -293,7 +296,25 @@ def test_facts_are_not_gone_of_a_mount_that_is_lost(code: int, lost: bool) -> No
         assert facts(mount, directory) is None
 
 
-@pytest.mark.parametrize("find", [subvolumes, lambda mount: Everything()(mount, 0.0)])
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [(0, ["/home", "/scratch"]), (MOST_LISTED, [])],  # with so many the root is not listed in each epoch
+)
+def test_where_there_is_no_subvolume_what_is_right_below_the_root_is_analyzed(
+    files: int, found: list[str]
+) -> None:
+    cluster = Cluster([])
+    cluster.directories |= {7: Placed("/home"), 8: Placed("/scratch"), 9: Placed("/home/ann")}
+    cluster.files[ROOT] = files
+    rotation, mount = Rotation(()), LoadedMount(cluster)
+    rotation.refresh(mount, 9, {})
+    assert [d.path for d in rotation.directories()] == found
+    cluster.directories[100] = Placed(f"{PARENT}/s0")
+    rotation.refresh(mount, 9, {})
+    assert [d.path for d in rotation.directories()] == [f"{PARENT}/s0"]
+
+
+@pytest.mark.parametrize("find", [subvolumes, foremost, lambda mount: Everything()(mount, 0.0)])
 def test_a_group_that_goes_while_all_are_listed_takes_no_other_along(find: Any) -> None:
     class Going(LoadedMount):
         def subdirectories(self, path: str) -> list[tuple[str, int]]:
