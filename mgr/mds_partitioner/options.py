@@ -50,8 +50,9 @@ MODULE_OPTIONS = [
         "imbalance_threshold",
         "float",
         THRESHOLD,
-        "imbalance factor above which a file system is uneven",
+        "imbalance factor, 0 to 1, above which a file system is uneven",
         0,
+        1,
     ),
     option(
         "smoothness",

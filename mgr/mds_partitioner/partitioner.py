@@ -316,7 +316,7 @@ class Partitioner:
             if not run.memory.halted:
                 raise Busy(f"plan '{name}' is being executed already ({progress(run):.0%})")
             return
-        choice.refuse_active(self.plans.of(fs), fs.name)
+        choice.refuse_active(choice.not_beside(run, self.plans.of(fs)), fs.name)
         if run.heading() == ROLLED_BACK:
             raise BadInput(
                 f"plan '{name}' was rolled back: make a new one ('{plan_anew(run.plan, fs.name)}')"

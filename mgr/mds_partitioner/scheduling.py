@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from . import clock
-from .act.choice import live, made_after, operators
+from .act.choice import live, made_after, operators, under_way
 from .act.registry import Plans
 from .act.run import ACTIVE, HOURS_OVER, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
 from .ceph.host import Host
@@ -73,23 +73,26 @@ class Scheduling:
         self._policy, self._settings, self._now = policy, settings, now
         self._untold: set[int] = set()  # file systems whose mon has not got the last halt yet
 
-    def start(self, fs: FsState, mode: str) -> Kept:
+    def start(self, fs: FsState, mode: str | None) -> Kept:
         """Begin to look, or change the mode.
 
+        :param mode: None: as it is, of one that is on; else advise
         :raises BadInput: no such mode; in mode act, an option is no time of day
         :raises Busy: in mode act, a plan is under way or was stopped; what was done is being undone; another
             order came meanwhile
         :raises NotPermitted: in mode act, the built-in balancer is on
         :raises JournalError: the mon did not take it; nothing was changed
         """
-        if mode not in MODES:
+        if mode is not None and mode not in MODES:
             raise BadInput(f"'{mode}' is not a mode: use {' or '.join(MODES)}")
         now = self._now()
         watch = known = self._ledger.get(fs.fscid)
         if watch is None:  # what is to be stopped must be known, from now on
             watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall, self._now))
             self._ledger.add(fs.fscid, watch)
-        orders = watch.orders
+        if mode is None and watch.kept.mode in MODES:
+            return self.get(fs)
+        mode, orders = mode or ADVISE, watch.orders
         with self._taken_back(fs, watch, new=known is None):
             if watch.kept.mode == UNDOING:
                 raise Busy(f"{_undone(fs)}: wait for it, or end it by '{_stop(fs)}'")
@@ -168,10 +171,9 @@ class Scheduling:
         if why:  # it would look, and never act
             raise BadOption(why)
         for run in self._plans.of(fs):
-            name, state = run.plan.name, run.head.state
             back = run.heading() == ROLLING_BACK  # what it sets meanwhile would be taken for an operator's
-            if state in ACTIVE and (back or not run.plan.scheduled):
-                raise Busy(f"plan '{name}' of '{fs.name}' is {state}: wait for it or stop it")
+            if run.head.state in ACTIVE and (back or not run.plan.scheduled):
+                raise Busy(under_way(run, fs.name))
         why = automate(self._policy, self._plans.of(fs), self._host.fs_of_mon(fs.fscid) or fs)
         if why:
             raise NotPermitted(why)
@@ -193,10 +195,12 @@ class Scheduling:
 
         :raises Unavailable: the journal was not read yet
         """
-        for run in reversed(self._plans.of(fs)):  # the newest is rolled back first
-            if run.ordered().state == STOPPED and run.plan.scheduled:
-                return f"plan '{run.plan.name}' of the scheduler was stopped: {self._choices(fs, run)}"
-        return ""
+        own = [run for run in self._plans.of(fs) if run.ordered().state == STOPPED and run.plan.scheduled]
+        if not own:
+            return ""
+        more = f", and {len(own) - 1} more" if len(own) > 1 else ""
+        newest = own[-1]  # it is rolled back first
+        return f"plan '{newest.plan.name}' of the scheduler was stopped{more}: {self._choices(fs, newest)}"
 
     def _choices(self, fs: FsState, run: Run) -> str:
         """What can be done about a plan of its own that was stopped."""

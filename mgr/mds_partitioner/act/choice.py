@@ -18,13 +18,13 @@ from .run import (
     INTENT,
     READY,
     ROLLING_BACK,
-    STOPPED,
     UNDOING,
     UNDONE,
     Record,
     Run,
     in_force,
     owned_values,
+    paused_by_command,
     paused_by_guard,
     progress,
     steps_in_force,
@@ -70,10 +70,10 @@ def newest(runs: Sequence[Run]) -> Run | None:
     return own
 
 
-def startable(runs: Sequence[Run]) -> Run | None:
-    """The newest plan of an operator, when it was not executed yet or was stopped."""
+def last_made(runs: Sequence[Run]) -> Run | None:
+    """The newest plan of an operator, whatever has become of it."""
     own = operators(runs)
-    return own[-1] if own and own[-1].head.state in (READY, STOPPED) else None
+    return own[-1] if own else None
 
 
 def live(runs: Iterable[Run]) -> list[Run]:
@@ -103,14 +103,25 @@ def refuse_reserved(name: str) -> None:
         raise BadInput(f"'{name}' cannot be a plan's name: what begins with '{SCHEDULER}' is the scheduler's")
 
 
+def not_beside(run: Run, runs: Iterable[Run]) -> list[Run]:
+    """Those that must not be under way beside it: all but what the scheduler decided, if it did so, too, and
+    none is undone."""
+    both = run.plan.scheduled
+    return [r for r in runs if not (both and r.plan.scheduled and r.heading() != ROLLING_BACK)]
+
+
 def refuse_active(runs: Iterable[Run], fs: str) -> None:
     """``fs``: its name. :raises Busy: one of them is under way"""
     for run in runs:
         if run.head.state in ACTIVE:
-            raise Busy(
-                f"plan '{run.plan.name}' of '{fs}' is {run.head.state} ({progress(run):.0%}): "
-                "wait for it or stop it"
-            )
+            raise Busy(under_way(run, fs))
+
+
+def under_way(run: Run, fs: str) -> str:
+    """That it stands in another's way, and what can be done about that. ``fs``: its file system's name"""
+    resume = f"'ceph mds_partitioner partition resume {fs}' has it go on, or stop it"
+    cure = resume if paused_by_command(run.ordered()) else "wait for it or stop it"
+    return f"plan '{run.plan.name}' of '{fs}' is {run.ordered().state} ({progress(run):.0%}): {cure}"
 
 
 def refuse_unexecuted(run: Run, live: Sequence[Run], fs: str) -> None:

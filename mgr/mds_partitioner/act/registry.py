@@ -227,6 +227,9 @@ class Plans:
             why = ": it cannot be read, see 'ceph health detail'" if unreadable else ""
             return f"; choose another name{why}"
         fs = self._host.fs_by_id(run.plan.fscid)
+        if run.plan.fscid == made.fscid and in_force([run], made.fscid):  # without it nobody puts that back
+            back = f"ceph mds_partitioner partition rollback {made.fs} {name}"
+            return f"; choose another name: what it set is in force ('{back}' puts that back)"
         if run.plan.fscid == made.fscid:
             return f"; choose another name, or remove it ('{rm} {made.fs}')"
         if fs is None:
@@ -339,9 +342,10 @@ class Plans:
         """Has it ended, and no command is about to change it? The lock is held."""
         return run in self.known() and run.head.state == DONE and run.id not in self._reserved
 
-    def remove(self, name: str, fs: FsState | None = None) -> None:
+    def remove(self, name: str, fs: FsState | None = None) -> int:
         """Forget a plan; pins it set become the operator's. Names are unique: ``fs`` only limits the search.
 
+        :return: how many of its steps are in force
         :raises Busy: it is being executed, or just merged or undone
         :raises NotFound: there is none of that name
         """
@@ -351,7 +355,7 @@ class Plans:
             self.unreadable.remove(bad)
             self._sweep(self.known)
             self._journal.sweep(bad.id)
-            return
+            return 0
         run = self.named(fs, name)
         with self.reserved(run):
             if run.head.state in ACTIVE:
@@ -363,6 +367,7 @@ class Plans:
                 self._runs = [other for other in self.known() if other is not run]
         self._sweep(self.known)
         self._journal.sweep(run.id)
+        return len(in_force([run], run.plan.fscid))
 
     def _names(self) -> set[str]:
         """Every name that a plan has, on whatever file system."""

@@ -247,6 +247,11 @@ def held_by_operator(run: Run, now: Now) -> bool:
     return ordered and (memory.hold is None or now.steady < memory.hold)
 
 
+def paused_by_command(head: Head) -> bool:
+    """Is it waiting for an operator?"""
+    return head.state == PAUSED and head.by_operator
+
+
 def paused_by_guard(head: Head) -> bool:
     """Is it waiting for the cluster, not for the operator?"""
     return head.state == PAUSED and not head.by_operator

@@ -20,6 +20,7 @@ from ..ceph.compat import read_command, write_command
 from ..ceph.host import Host
 from ..desk import CHANGE, LOOK, UNDO, Desk, Line
 from ..errors import PartitionerError
+from ..model import FsState
 from ..monitor.service import Monitor
 from ..partitioner import Partitioner
 from ..policy.balancer import Balancer
@@ -67,6 +68,24 @@ if TYPE_CHECKING:
 def of_fs(self: Services, given: Mapping[str, Any]) -> int:
     """The file system that a command is given. :raises PartitionerError: there is none"""
     return self.host.fs(given.get("fs")).fscid
+
+
+def meant(self: Services, fs: str | None, plan: str | None) -> tuple[FsState, str | None]:
+    """The file system and the plan that are given. A plan's name alone will do: no two have the same.
+
+    :raises PartitionerError: there is no such file system
+    """
+    if plan is None and fs is not None and fs not in (there.name for there in self.host.file_systems()):
+        runs = (run for run in self.partitioner.plans.known() if run.plan.name == fs)
+        found = next((self.host.fs_by_id(run.plan.fscid) for run in runs), None)
+        if found is not None:
+            return found, fs
+    return self.host.fs(fs), plan
+
+
+def of_meant(self: Services, given: Mapping[str, Any]) -> int:
+    """The file system that a command is given, or that of its plan. Errors as ``meant``."""
+    return meant(self, given.get("fs"), given.get("plan"))[0].fscid
 
 
 def of_plan(self: Services, given: Mapping[str, Any]) -> int:

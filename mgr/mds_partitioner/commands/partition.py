@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Optional
 
-from ..act.choice import startable
+from ..act.choice import last_made
 from ..act.halts import check_duration
-from ..act.run import DONE, KEPT, READY, UNDONE, Run
+from ..act.run import DONE, KEPT, READY, STOPPED, UNDONE, Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
 from ..errors import BadInput, JournalError, NotFound
@@ -20,8 +20,8 @@ from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..plan.shell import word
 from ..report.partition import plan_text, plan_value, plans_text, plans_value, run_line, run_text, run_value
-from ..report.text import TOP, printable
-from .declare import Answer, Services, of_plan, reads, writes
+from ..report.text import TOP, count, printable
+from .declare import Answer, Services, meant, of_meant, of_plan, reads, writes
 
 HELD = "this manager has it all the same, and tells the mon when that answers; one that comes before goes on"
 ROUNDED = 1.0  # s, to which a manager that takes over knows when an analysis ended
@@ -55,9 +55,11 @@ class PartitionCommands(Services):
         made = self.partitioner.plan(
             found, name=plan, heavy=heavy, ranks=usable, to_auth=to_auth, force=force
         )
-        return _planned(made, top)
+        shown, begin = _planned(made, top), f"partition start {word(found.name)} {made.name}"
+        executes = f"\n\n'ceph mds_partitioner {begin}' executes it" if made.steps else ""
+        return replace(shown, text=shown.text + executes)
 
-    @writes("partition start")
+    @writes("partition start", of=of_meant)
     def partition_start(
         self,
         fs: Optional[str] = None,
@@ -69,10 +71,11 @@ class PartitionCommands(Services):
         format: str = "table",
         top: int = TOP,
     ) -> Answer:
-        """Execute a plan: the named one, else the newest if it was not executed, else a new one.
+        """Execute a plan: the named one, else the newest.
 
-        It is refused when another plan was executed or undone since it was made; without a name also when
-        the load was analyzed again.
+        A new one is made where there is none, or the newest has ended and the load was analyzed again since,
+        or an option asks for it. It is refused when another plan was executed or undone since it was made;
+        without a name also when the load was analyzed again.
 
         --dry-run only prints it, with its commands, and why it would be refused, if so. --heavy, --to-auth
         and --force are for a new one, as in 'partition plan', and refused where the plan is another one. A
@@ -80,19 +83,17 @@ class PartitionCommands(Services):
         """
         mode = MASK if heavy is None else heavy
         check_mode(mode)
-        found = self.host.fs(fs)
+        found, plan = meant(self, fs, plan)
         halts = self.partitioner.plans.halts.given(found.fscid)  # a stop counts while a plan is made, too
-        run = (
-            startable(self.partitioner.plans.of(found))
-            if plan is None
-            else self.partitioner.plans.newest(found, plan)
-        )
+        asked = heavy is not None or to_auth or force
+        named = plan is not None
+        run = self.partitioner.plans.newest(found, plan) if named else self._last_made(found, asked)
         unlike = ""
         if run is not None:
             chosen = run.plan
             sets = to_auth and self.partitioner.plans.to_auth(found) != FORWARDS
             anew = plan_anew(chosen, found.name, heavy, to_auth=to_auth, force=force)
-            unlike = self._older(found, run, anew) if plan is None else ""
+            unlike = "" if named else self._older(found, run, anew)
             unlike = unlike or _other(chosen, heavy, sets=sets, force=force, anew=anew)
         else:
             if not dry_run:
@@ -108,7 +109,8 @@ class PartitionCommands(Services):
             return _refused(shown, refused)
         if unlike:
             raise BadInput(unlike)
-        return _ordered(found, self.partitioner.start(found, chosen.name, halts))
+        begun = _ordered(found, self.partitioner.start(found, chosen.name, halts))
+        return begun if run is not None else replace(begun, text=f"{_made(chosen)}\n{begun.text}")
 
     def _refuse_failed(self, fs: FsState) -> None:
         """:raises BadInput: a plan would be made of an older analysis than the newest, and begun unseen"""
@@ -120,15 +122,26 @@ class PartitionCommands(Services):
                 "and start it then"
             )
 
+    def _last_made(self, fs: FsState, asked: bool) -> Optional[Run]:
+        """The plan that is meant where none is named; None: one that is to be made. One that has ended is
+        not followed by another of the same analysis that nobody has seen, unless that is ``asked`` for."""
+        run = last_made(self.partitioner.plans.of(fs))
+        if run is None or run.head.state in (READY, STOPPED):
+            return run
+        return None if asked or self._analyzed_since(fs, run) else run
+
+    def _analyzed_since(self, fs: FsState, run: Run) -> bool:
+        """Is there a newer analysis than the one that the plan was made from, as far as that is known?"""
+        last, made_from = self.analyzer.last(fs), run.plan.analyzed
+        return last is None or made_from is None or abs(last.ended - made_from) > ROUNDED
+
     def _older(self, fs: FsState, run: Run, anew: str) -> str:
         """Why a plan that nobody named is not started: the load was analyzed again since; "": it was not
 
         :param anew: the command that makes another one
         """
-        if run.head.state != READY or run.plan.analyzed is None:
-            return ""
-        last = self.analyzer.last(fs)
-        if last is None or abs(last.ended - run.plan.analyzed) <= ROUNDED:  # only the newest is kept
+        unknown = run.plan.analyzed is None or self.analyzer.last(fs) is None
+        if run.head.state != READY or unknown or not self._analyzed_since(fs, run):
             return ""
         name = run.plan.name
         return (
@@ -145,7 +158,7 @@ class PartitionCommands(Services):
         Without PLAN: the one under way, else the last. MDSs are asked for the ranks of this moment for 2 s;
         those that do not answer are named.
         """
-        found = self.host.fs(fs)
+        found, plan = meant(self, fs, plan)
         run = _called(found, self.partitioner.plans.newest(found, plan))
         rows = run.plan.rows
         inos = {row.ino for row in rows}
@@ -224,7 +237,7 @@ class PartitionCommands(Services):
             return Answer(none | {"scheduler": said}, f"{told}; {see}")
         return Answer(answer.value | {"scheduler": said}, f"{answer.text}\n{told}")
 
-    @writes("partition rollback")
+    @writes("partition rollback", of=of_meant)
     def partition_rollback(
         self, fs: Optional[str] = None, plan: Optional[str] = None, format: str = "table"
     ) -> Answer:
@@ -232,7 +245,7 @@ class PartitionCommands(Services):
 
         Without PLAN: the newest in force.
         """
-        found = self.host.fs(fs)
+        found, plan = meant(self, fs, plan)
         return _ordered(found, self.partitioner.rollback(found, plan))
 
     @writes("partition rm", of=of_plan)
@@ -241,8 +254,9 @@ class PartitionCommands(Services):
         if fs is None:
             self._refuse_unnamed(plan)
         self.scheduling.note_undone()
-        self.partitioner.plans.remove(plan, None if fs is None else self.host.fs(fs))
-        return Answer({"removed": plan}, f"plan '{plan}' is forgotten")
+        left = self.partitioner.plans.remove(plan, None if fs is None else self.host.fs(fs))
+        stays = f"; what {count(left)} of its steps set stays, and is yours now" if left else ""
+        return Answer({"removed": plan, "left": left}, f"plan '{plan}' is forgotten{stays}")
 
     def _refuse_unnamed(self, plan: str) -> None:
         """:raises BadInput: its file system is one of several, and is to be named; one that is gone cannot"""
@@ -251,6 +265,15 @@ class PartitionCommands(Services):
         if fs is not None and len(self.host.file_systems()) > 1:
             command = f"ceph mds_partitioner partition rm {plan} {fs.name}"
             raise BadInput(f"plan '{plan}' is of file system '{fs.name}': name that, too ('{command}')")
+
+
+def _made(plan: Plan) -> str:
+    """What is said of a plan that nobody has seen before it is executed."""
+    p, steps = plan.prediction, count(len(plan.steps))
+    return (
+        f"plan '{plan.name}' was made (--heavy {plan.heavy_mode}): {steps} steps, predicted imbalance factor "
+        f"{p.imbalance_before:.3f} -> {p.imbalance_after:.3f}"
+    )
 
 
 def _planned(plan: Plan, top: int) -> Answer:

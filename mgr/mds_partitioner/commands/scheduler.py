@@ -10,7 +10,7 @@ from ..observe.roots import called_soon
 from ..report import scheduler as report
 from ..report.hotspots import hotspots_text, hotspots_value
 from ..report.text import TOP
-from ..schedule.record import ADVISE, Kept, is_off
+from ..schedule.record import Kept, is_off
 from .declare import Answer, Services, reads, writes
 
 
@@ -18,10 +18,13 @@ class SchedulerCommands(Services):
     """Keep a file system even without an operator."""
 
     @writes("scheduler start")
-    def scheduler_start(self, fs: Optional[str] = None, mode: str = ADVISE, format: str = "table") -> Answer:
+    def scheduler_start(
+        self, fs: Optional[str] = None, mode: Optional[str] = None, format: str = "table"
+    ) -> Answer:
         """Look at the load every few seconds and tell what to move, or move it.
 
-        --mode is advise or act.
+        --mode is advise, which changes nothing, or act. Without it one that is on stays as it is, and one
+        that is off begins to advise.
         """
         found = self.host.fs(fs)
         return _ordered(found, self.scheduling.start(found, mode))

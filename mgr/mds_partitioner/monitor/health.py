@@ -13,6 +13,7 @@ from ..act.run import ACTIVE, Run
 from ..clock import lasting, told
 from ..engine.names import DEBIANS
 from ..judge.verdict import Verdict
+from ..plan.anew import suggested
 from ..plan.caveats import FRESH, unlike
 from ..policy.beats import Fallback
 from ..report.imbalance import hot_told
@@ -202,13 +203,15 @@ def _next_step(sample: FsSample, verdict: Verdict, now: float) -> str:
     if sample.analyzing is not None:
         return (
             f"it is being analyzed ({sample.analyzing:.0%}): see 'ceph mds_partitioner analyze status "
-            f"{sample.fs}', and when that has ended run 'partition plan'"
+            f"{sample.fs}', and when that has ended run '{suggested(sample.fs)}'"
         )
     if verdict.saturated and set(verdict.saturated) == set(verdict.full_of_little):
         return unlike(verdict.saturated, sample.fs)
+    other = f"or 'ceph mds_partitioner scheduler start {sample.fs}', which tells what it would move"
     if _to_be_analyzed(sample, now):
-        return f"run 'ceph mds_partitioner analyze start {sample.fs}', then 'partition plan'"
-    return f"run 'ceph mds_partitioner partition plan {sample.fs}', read it, then 'partition start'"
+        return f"run 'ceph mds_partitioner analyze start {sample.fs}', then '{suggested(sample.fs)}'; {other}"
+    begin = f"'ceph mds_partitioner partition start {sample.fs}'"
+    return f"run '{suggested(sample.fs)}', read it, then {begin}; {other}"
 
 
 def _to_be_analyzed(sample: FsSample, now: float) -> bool:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Commands that make a plan anew, with the options that it was made with."""
+"""Commands that make a plan: the one to begin with, and one anew, with the options that it was made with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..engine.names import FANOUT
 from .plan import CONFIG_STEP, Plan
 from .ranks import format_ranks
 from .shell import word
@@ -21,6 +22,11 @@ def options(
         " --force": force,
     }
     return "".join(option for option, is_given in given.items() if is_given)
+
+
+def suggested(fs: str) -> str:
+    """The command that makes the plan which brought most where it was measured (docs/evidence.md)."""
+    return f"ceph mds_partitioner partition plan {word(fs)}{options(FANOUT, to_auth=True)}"
 
 
 def plan_anew(

@@ -174,7 +174,7 @@ def gather(host: Host, fs: FsState, judgement: Judgement, wish: Wish, ours: Ours
         owned_distributed=ours.distributed,
         values=ours.values,
         distributed_factor=float(host.config(FACTOR)) if host.config(DISTRIBUTES) else None,
-        above=host.on_fs(fs, lambda mount: above(mount, directories)),
+        above=above(host, fs, directories),
         below=below(where, directories),
         policy=ours.policy,
         for_policy=ours.for_policy,
@@ -201,10 +201,17 @@ def _read_brood(host: Host, fs: FsState, path: str, lasts: Lasts) -> Brood:
     return found
 
 
-def above(mount: FileSystem, directories: Sequence[Directory]) -> dict[str, Placed]:
+def above(host: Host, fs: FsState, directories: Sequence[Directory]) -> dict[str, Placed]:
     """The directories above these whose own settings place all below them, by path."""
+    paths, found, some = sorted(over(directories)), dict[str, Placed](), A_CALL // 2  # more is asked of each
+    for at in range(0, len(paths), some):
+        found |= host.on_fs(fs, partial(_placing, paths[at : at + some]))
+    return found
+
+
+def _placing(paths: Sequence[str], mount: FileSystem) -> dict[str, Placed]:
     found = {}
-    for path in sorted(over(directories)):
+    for path in paths:
         try:
             at = placed(mount, path)
         except NotFound:

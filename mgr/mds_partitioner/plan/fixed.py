@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..ceph.filesystem import NO_MASK
@@ -59,8 +59,9 @@ def operators(seen: Settled, c: Circumstances) -> Fixed | None:
         return Fixed(EPHEMERAL_PIN)
     if pin != NO_PIN and not c.owns_pin(ino, pin) and not c.force:
         return Fixed(PINNED_BY_OPERATOR)
-    if pin == NO_PIN and c.above and not c.force and (from_above := inherited(seen.directory.path, c)):
-        return from_above
+    if c.above and not c.force and (from_above := inherited(seen.directory.path, c)):
+        stays = "" if pin == NO_PIN else f"; a pin of this module keeps it on rank {pin}"
+        return replace(from_above, why=from_above.why + stays)
     if c.mask_of(ino) != NO_MASK and not c.owns_mask(ino) and not c.force:
         return Fixed(MASKED_BY_OPERATOR)
     if ino in c.confined and not c.force:  # a pin would win

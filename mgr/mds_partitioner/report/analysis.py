@@ -10,6 +10,7 @@ from ..clock import Now
 from ..judge.analysis import Analysis
 from ..judge.insides import Insides
 from ..judge.judgement import Caveats, DirectoryJudgement, Judgement, RankJudgement
+from ..plan.anew import suggested
 from ..plan.caveats import of_elastic
 from ..plan.planner import estimate
 from .imbalance import verdict_text, verdict_value
@@ -105,15 +106,16 @@ def judgement_text(judgement: Judgement, top: int) -> str:
     )
 
 
-def no_subvolumes(fs: str) -> str:
-    """What is said of a file system without any."""
-    return f"no subvolumes: use 'ceph mds_partitioner analyze start {fs} --directories PATH'"
+def nothing_found(fs: str) -> str:
+    """What is said of a file system without subvolumes, and without directories below its root."""
+    command = f"ceph mds_partitioner analyze start {fs} --directories PATH"
+    return f"no subvolumes, nor directories right below the root, or too many: use '{command}'"
 
 
 def directory_table(fs: str, directories: Sequence[DirectoryJudgement], top: int) -> str:
     """The ``top`` subvolumes by workload (0: all)."""
     if not directories:
-        return no_subvolumes(fs)
+        return nothing_found(fs)
     ordered = sorted(directories, key=lambda d: -d.workload)
     rows = [
         (
@@ -162,8 +164,10 @@ def _advice(judgement: Judgement) -> str:
     lines = [
         f"recommended number of active MDSs: {number} ({judgement.recommended_reason})",
         f"estimates: {estimate(judgement.directories)}",
+        *_caveats(judgement.caveats),
+        *of_elastic(judgement.directories),
     ]
-    return "\n".join([*lines, *_caveats(judgement.caveats), *of_elastic(judgement.directories)])
+    return "\n".join([*lines, f"'{suggested(judgement.fs)}' makes a plan of it"])
 
 
 def _caveats(caveats: Caveats) -> list[str]:
@@ -174,7 +178,10 @@ def _caveats(caveats: Caveats) -> list[str]:
             "time: analyze for longer"
         )
     if caveats.much_elsewhere:
-        lines.append(f"{caveats.elsewhere:.0%} of the requests are beside or above these directories")
+        lines.append(
+            f"{caveats.elsewhere:.0%} of the requests are beside or above these directories: 'analyze start' "
+            "looks at others with --directories PATH"
+        )
     lines += caveats.of_the_ranks + caveats.of_the_unmapped
     if caveats.missing:
         lines.append(f"{caveats.missing} times a rank did not list its sessions in time")

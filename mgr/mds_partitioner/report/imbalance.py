@@ -10,7 +10,10 @@ from ..model import RankSample
 from ..plan.ranks import format_ranks
 from .text import count, largest, table
 
-SETTLE = "it is learned when a rank is saturated; or set mgr/mds_partitioner/rank_capacity"
+SETTLE = (
+    "it is learned when a rank is saturated; or by 'ceph config set mgr mgr/mds_partitioner/rank_capacity "
+    "REQ_PER_S'"
+)
 WOULD_MOVE = "Would move"
 MATRIX = 8  # ranks that have a column each
 

@@ -8,11 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import clock
-from ..act.run import KEPT, PAUSED, READY, SKIPPED, Run, progress
+from ..act.run import KEPT, PAUSED, READY, ROLLING_BACK, SKIPPED, STOPPED, Run, paused_by_command, progress
 from ..observe.subtrees import SubtreeMap
 from ..plan.plan import OF_ALL, Plan, Row
 from ..plan.ranks import format_ranks, ranks_mask
-from .analysis import no_subvolumes
+from ..plan.shell import word
+from .analysis import nothing_found
 from .balance import UNREADABLE
 from .rows import row_states, step_status
 from .text import and_more, count, cut, first, printable, ranks_cell, table, topmost
@@ -83,7 +84,7 @@ def plan_text(plan: Plan, top: int) -> str:
 
 def _rowless(plan: Plan) -> list[str]:
     """What is said in place of a table: what the scheduler sets first is of no subvolume."""
-    return [] if plan.scheduled else [no_subvolumes(plan.fs)]
+    return [] if plan.scheduled else [nothing_found(plan.fs)]
 
 
 def remarks(plan: Plan, top: int) -> list[str]:
@@ -186,7 +187,20 @@ def run_line(run: Run) -> str:
     why = f": {printable(head.why)}" if head.why else ""
     if head.state == PAUSED and head.until is not None:
         why += f", until {clock.told(head.until)}"
-    return f"plan '{run.plan.name}' on '{run.plan.fs}': {run_state(run)}, {progress(run):.0%}{why}"
+    line = f"plan '{run.plan.name}' on '{run.plan.fs}': {run_state(run)}, {progress(run):.0%}{why}"
+    return f"{line}{_goes_on(run)}"
+
+
+def _goes_on(run: Run) -> str:
+    """What an operator can do about what waits for him; "": it does not."""
+    fs, name = word(run.plan.fs), run.plan.name
+    if paused_by_command(run.ordered()):
+        return f"; 'ceph mds_partitioner partition resume {fs}' has it go on"
+    if run.ordered().state != STOPPED:
+        return ""
+    undo = f"'ceph mds_partitioner partition rollback {fs} {name}' undoes it"
+    back = run.heading() == ROLLING_BACK
+    return f"; {undo}" if back else f"; 'ceph mds_partitioner partition start {fs} {name}' goes on, {undo}"
 
 
 def run_text(run: Run, where: SubtreeMap, top: int) -> str:

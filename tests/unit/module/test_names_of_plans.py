@@ -14,6 +14,7 @@ from test_scheduler_commands import Module
 
 from mds_partitioner import desk
 from mds_partitioner.act.journal import Unreadable
+from mds_partitioner.act.run import APPLIED, Record
 from mds_partitioner.ceph.host import Host
 from mds_partitioner.errors import Busy
 from mds_partitioner.model import FsState
@@ -109,3 +110,17 @@ def test_where_there_is_one_it_need_not_be_named(module: Module) -> None:
     assert isinstance(cluster, Two)
     cluster.removed = True
     assert module.partition_rm("plan-1").retval == 0 and names(module) == []
+
+
+def test_one_in_force_is_not_offered_to_be_forgotten(module: Module) -> None:
+    """Nobody would put back what it set."""
+    save(module, "cephfs", 1)
+    (run,) = module.partitioner.plans.known()
+    run.records[0] = Record(APPLIED, "-1", 1.0)
+    with pytest.raises(Busy) as refused:
+        save(module, "cephfs", 1)
+    back = "ceph mds_partitioner partition rollback cephfs plan-1"
+    told = f"; choose another name: what it set is in force ('{back}' puts that back)"
+    assert str(refused.value).endswith(told)
+    forgotten = module.partition_rm("plan-1", "cephfs")
+    assert forgotten.stdout == "plan 'plan-1' is forgotten; what 1 of its steps set stays, and is yours now"

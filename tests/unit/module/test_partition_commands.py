@@ -46,12 +46,20 @@ class Silent:
 class FakeClusters:
     """Two file systems, a and b."""
 
+    def file_systems(self) -> list[FsState]:
+        """Host.file_systems."""
+        return [replace(FakeCluster().state, name=name, fscid=fscid) for name, fscid in (("a", 1), ("b", 2))]
+
+    def fs_by_id(self, fscid: int) -> FsState | None:
+        """Host.fs_by_id."""
+        return next((fs for fs in self.file_systems() if fs.fscid == fscid), None)
+
     def fs(self, name: str | None) -> FsState:
         """Host.fs."""
-        fscid = {"a": 1, "b": 2}.get(name or "")
-        if fscid is None:
+        found = next((fs for fs in self.file_systems() if fs.name == name), None)
+        if found is None:
             raise NotFound("name one")
-        return replace(FakeCluster().state, name=str(name), fscid=fscid)
+        return found
 
 
 class Orders:
@@ -61,7 +69,7 @@ class Orders:
         made = plan(FakeCluster(), {100: 1}, mask="0x3")
         self.run = Run("id", made, Head(state="running"), {0: Record(APPLIED, "-1", 1.0)})
         self.halts = Halts()
-        self.there = True
+        self.there, self.state = True, "ready"
         self.option = ""
         self.refused = ""
         self.begun: list[int] = []  # orders to stop that had been given, by those to start
@@ -71,9 +79,13 @@ class Orders:
         """They are its own."""
         return self
 
+    def known(self) -> list[Run]:
+        """Plans.known."""
+        return [self.run]
+
     def of(self, fs: FsState) -> list[Run]:
         """Plans.of: before the order."""
-        return [replace(self.run, head=Head(state="ready"))] if self.there else []
+        return [replace(self.run, head=Head(state=self.state))] if self.there else []
 
     def plan(self, fs: FsState, **_: Any) -> Plan:
         """Partitioner.plan: an operator has had enough meanwhile."""
@@ -353,6 +365,29 @@ def test_a_plan_that_nobody_named_is_not_older_than_the_newest_analysis(
     assert (answer.retval < 0) is refused
     assert not refused or "partition start renamed p" in answer.stderr
     assert module.partition_start(plan="p").retval == 0
+
+
+@pytest.mark.parametrize("state", ["done", "rolled-back", "running"])
+@pytest.mark.parametrize(
+    ("ended", "asked", "made"),
+    [
+        (1000.0, {}, False),
+        (2000.0, {}, True),  # the load was analyzed since
+        (1000.0, {"heavy": "fanout"}, True),
+        (1000.0, {"to_auth": True}, True),
+    ],
+)
+def test_no_plan_of_the_same_analysis_follows_unseen_on_one_that_has_ended(
+    module: Module, state: str, ended: float, asked: dict[str, Any], made: bool
+) -> None:
+    module.orders.run.plan = replace(module.orders.run.plan, analyzed=1000.0)
+    judgement: Any = object()
+    module.orders.state, module.found = state, Found("cephfs", 10, 1, FINISHED, ended, judgement)
+    module.newest = Analysis("cephfs", 10, 0.0, state=FINISHED)
+    answer = module.partition_start(**asked)
+    assert answer.retval == 0
+    said = "plan 'p' was made (--heavy mask): 3 steps, predicted imbalance factor 0.000 -> 0.000\nplan 'p' on"
+    assert answer.stdout.startswith(said if made else "plan 'p' on")
 
 
 @pytest.mark.parametrize(

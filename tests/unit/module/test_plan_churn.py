@@ -390,6 +390,13 @@ def test_an_operators_pin_of_a_group_holds_what_is_in_it(at: Placed, code: str, 
     assert plan.steps == ()
     forced = replace(circumstances("fanout", force=True), above={at.path: at})
     assert made(judgement(ALL_ON_0), forced, engine).steps
+    pins = {row.seen.directory.ino: 0 for row in judgement(ALL_ON_0).directories}
+    pinned = [replace(row, seen=replace(row.seen, pin=0)) for row in judgement(ALL_ON_0).directories]
+    before = replace(judgement(ALL_ON_0), directories=tuple(pinned))
+    owned = replace(circumstances("fanout"), above={at.path: at}, owned=pins)
+    plan = made(before, owned, engine)
+    assert {row.reason for row in plan.rows} == {code} and plan.steps == (), "he did so since we pinned them"
+    assert all("a pin of this module keeps it on rank 0" in row.why for row in plan.rows)
     ours = replace(circumstances("fanout"), above={GROUP.path: GROUP}, owned={GROUP.ino: GROUP.pin})
     assert made(judgement(ALL_ON_0), ours, engine).steps
 

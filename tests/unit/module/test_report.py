@@ -305,10 +305,10 @@ def test_an_analysis_tells_whom_full_ranks_hold_back() -> None:
 
 
 def test_a_file_system_without_subvolumes_says_what_to_do() -> None:
-    assert directory_table("cephfs", [], 20).startswith("no subvolumes: use")
+    assert directory_table("cephfs", [], 20).startswith("no subvolumes, nor")
     nothing = replace(plan(FakeCluster(), {}), rows=())
     for text in (plan_text(nothing, 20), run_text(Run("id", nothing, Head(), {}), HERE, 20)):
-        assert f"no subvolumes: use '{ANALYZE}'" in text and "Total" not in text
+        assert "no subvolumes, nor" in text and f"use '{ANALYZE}'" in text and "Total" not in text
 
 
 def test_what_is_set_for_the_whole_cluster_is_in_a_status() -> None:

@@ -111,7 +111,7 @@ def test_a_balancer_that_a_plan_has_switched_on_is_ended_with_that_plan(module: 
     manager.run(5)
     assert cure in shown(module.scheduler_status()).replace("\n", " ")
     assert module.partition_rollback(plan="p").retval == 0
-    assert "plan 'p' of 'cephfs' is rolling-back: wait" in module.scheduler_start(mode="act").stderr
+    assert "plan 'p' of 'cephfs' is rolling-back (0%): wait" in module.scheduler_start(mode="act").stderr
     manager.run(20)
     assert module.scheduler_start(mode="act").retval == 0
 
@@ -562,6 +562,59 @@ def test_an_operators_rollback_waits_for_the_schedulers(module: Module) -> None:
         "is being undone: 'ceph mds_partitioner scheduler status cephfs'"
         in module.partition_rollback().stderr
     )
+
+
+def test_a_start_without_a_mode_changes_nothing_of_one_that_is_on(module: Module) -> None:
+    assert "advises" in module.scheduler_start().stdout
+    module.scheduler_start(mode="act")
+    module.partition_pause()
+    before = module.scheduling.get(module.manager.fs)
+    assert module.scheduler_start().retval == 0
+    assert module.scheduling.get(module.manager.fs) == before
+    assert (before.mode, before.paused) == ("act", True)
+    module.scheduler_stop()
+    module.scheduler_start()
+    assert module.scheduling.get(module.manager.fs).mode == "advise"
+
+
+def test_the_schedulers_plans_that_were_stopped_go_on_beside_each_other(
+    module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = hung(module, monkeypatch)
+    manager, plans = module.manager, module.manager.partitioner.plans
+    decided = replace(plan(manager.cluster, {107: 1}), scheduled=True)
+    plans.admit(other := plans.propose(manager.fs, decided))
+    module.partition_stop()
+    assert "was stopped, and 1 more: " in module.scheduler_start(mode="act").stderr
+    for stopped in (other.plan.name, name):
+        assert module.partition_start(plan=stopped).retval == 0
+    module.partition_stop()
+    assert module.partition_rollback(plan=other.plan.name).retval == 0
+    assert "is rolling-back" in module.partition_start(plan=name).stderr
+
+
+def test_an_operators_pause_is_ended_by_what_refuses_beside_it(module: Module) -> None:
+    manager = module.manager
+    manager.cluster.lag = 50
+    manager.partitioner.plans.save(plan(manager.cluster, {105: 1}))
+    module.partition_start(plan="p")
+    manager.run(2)
+    resume = "'ceph mds_partitioner partition resume cephfs' has it go on"
+    assert resume in module.partition_pause().stdout
+    for answer in (module.scheduler_start(mode="act"), module.partition_start(plan="p")):
+        assert resume in answer.stderr
+    assert resume in module.partition_status().stdout
+    undo = "'ceph mds_partitioner partition rollback cephfs p' undoes it"
+    assert f"partition start cephfs p' goes on, {undo}" in module.partition_stop().stdout
+
+
+@pytest.mark.parametrize("command", ["partition_status", "partition_start", "partition_rollback"])
+def test_a_plans_name_alone_says_of_which_file_system_it_is(module: Module, command: str) -> None:
+    manager = module.manager
+    manager.partitioner.plans.save(plan(manager.cluster, {105: 1}))
+    if command != "partition_start":
+        module.partition_start(plan="p")
+    assert getattr(module, command)("p").stdout.startswith("plan 'p' on 'cephfs'")
 
 
 def test_a_pause_says_when_it_ends(module: Module) -> None:

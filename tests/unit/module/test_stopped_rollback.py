@@ -13,7 +13,7 @@ from fake_cluster import plan
 from scheduled import Cluster, Manager
 
 from mds_partitioner.act import executor
-from mds_partitioner.act.choice import startable
+from mds_partitioner.act.choice import last_made
 from mds_partitioner.act.journal import AT_ONCE
 from mds_partitioner.act.run import (
     APPLIED,
@@ -69,7 +69,7 @@ def test_what_was_not_undone_yet_stays_and_a_rollback_goes_on(cluster: Cluster) 
     run = halfway(cluster, manager)
     assert (run.head.state, run.heading()) == (STOPPED, ROLLING_BACK)
     assert any(record.state in IN_FORCE for record in run.records.values())
-    assert startable(manager.partitioner.plans.of(manager.fs)) is run, (
+    assert last_made(manager.partitioner.plans.of(manager.fs)) is run, (
         "what 'partition start' takes without a name"
     )
     with pytest.raises(BadInput, match="was stopped while it was rolled back: roll it back to the end"):
@@ -765,7 +765,7 @@ def test_the_scheduler_does_not_begin_while_a_plan_of_its_own_is_undone(cluster:
     manager = Manager(cluster)
     run = stopped_plan(cluster, manager)
     manager.partitioner.rollback(manager.fs, run.plan.name)
-    with pytest.raises(Busy, match="is rolling-back: wait for it or stop it"):
+    with pytest.raises(Busy, match=r"is rolling-back \(0%\): wait for it or stop it"):
         manager.scheduling.start(manager.fs, ACT)
     manager.run(100)
     assert run.head.state == ROLLED_BACK and cluster.directories[100].pin == -1

@@ -75,7 +75,7 @@ def test_where_a_slow_rank_is_full_of_little_no_plan_is_advised() -> None:
 
 
 def test_an_analysis_of_another_load_is_made_again_first() -> None:
-    idle, analyze = unplanned(), "analyze start cephfs', then 'partition plan'"
+    idle, analyze = unplanned(), "analyze start cephfs', then 'ceph mds_partitioner partition plan cephfs --"
     assert idle.analysis is not None
     old = replace(idle, analysis=replace(idle.analysis, ended=NOW - 3601.0))
     assert analyze in advice(snapshot(old))
