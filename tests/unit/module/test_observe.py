@@ -33,6 +33,7 @@ from mds_partitioner.model import (
     Subtree,
     SubtreeSample,
 )
+from mds_partitioner.observe import heat as heat_module
 from mds_partitioner.observe.attribution import Share, attribute, needs_heat, owner
 from mds_partitioner.observe.counters import level, mean_time, rate, unbroken
 from mds_partitioner.observe.heat import (
@@ -45,7 +46,7 @@ from mds_partitioner.observe.heat import (
     requests,
     requests_below,
 )
-from mds_partitioner.observe.observer import Observer
+from mds_partitioner.observe.observer import SPARED, Observer
 from mds_partitioner.observe.ranks import kinds, observe_ranks, part, quickest, served, silent
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, above, ancestors, parse_subtrees
@@ -447,6 +448,30 @@ def test_clients_beside_the_directories_make_no_mds_tell_more(
     host: Any = daemons
     daemons.observed(Observer(host, [A]))
     assert asked == depths, "for heat, and for what is inside"
+
+
+def test_mdss_with_too_much_to_tell_are_asked_seldom_and_not_at_all_for_what_is_inside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each time they serve nobody for seconds."""
+    daemons, asked = Daemons(ranks=1), list[int]()
+    daemons.inside = [("x", 8), ("y", 9)]
+    daemons.sessions = {"m0": [session(0, 0, "/")]}
+    daemons.loads = {"m0": hot({A: 30.0, f"{A}/x": 10.0})}
+    tell_each = daemons.tell_each
+
+    def counted(fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+        asked.extend([arguments["depth"]] if prefix == "dump loads" else [])
+        return tell_each(fs, names, prefix, **arguments)
+
+    monkeypatch.setattr(daemons, "tell_each", counted)
+    monkeypatch.setattr(heat_module, "MOST_TOLD", 1)
+    host: Any = daemons
+    observer = Observer(host, [A])
+    for _ in range(2 * SPARED):
+        (found,) = daemons.observed(observer).directories
+        assert found.requests > 0.0, "as it was told last"
+    assert asked == [3, 4, 3], "for heat, for what is inside, and for heat"
 
 
 def test_a_rank_that_does_not_tell_its_heat_makes_no_directory_look_idle() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,15 @@ from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
 from mds_partitioner.partitioner import ANEW
 from mds_partitioner.plan.caveats import caveats, less_even, of_elastic
-from mds_partitioner.plan.circumstances import TO_AUTH, Circumstances, Ours, brood_of, check_ranks, confined
+from mds_partitioner.plan.circumstances import (
+    TO_AUTH,
+    Circumstances,
+    Ours,
+    above,
+    brood_of,
+    check_ranks,
+    confined,
+)
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
 from mds_partitioner.plan.ranks import balanced_ranks, format_ranks, mask_ranks, parse_ranks, ranks_mask
@@ -449,6 +458,26 @@ def test_what_an_operators_directory_mask_confines_stays_without_force(
     found = {row.ino for row in plan.rows if row.reason == "masked-by-operator"}
     assert found == (kept if hook is not False and not force else set())
     assert not found & {step.ino for step in plan.steps}
+
+
+def test_of_very_many_groups_a_full_mds_tells_in_several_calls() -> None:
+    """One that takes 0.2 s for each of four questions is given up after 60 s."""
+    groups = [f"/volumes/g{i:03d}" for i in range(150)]
+    asked: list[str] = []
+
+    def settings(path: str) -> tuple[bool, bool]:
+        asked.append(path)
+        if len(asked) > 75:
+            raise Unavailable("no answer within 60 s")
+        return path == groups[7], False
+
+    def on_fs(fs: FsState, call: Callable[[Any], Any]) -> Any:
+        asked.clear()
+        return call(SimpleNamespace(ephemeral_pins=settings, ino=lambda path: 9, pin=lambda path: -1))
+
+    host: Any = SimpleNamespace(on_fs=on_fs)
+    directories = [At(f"{group}/s", "s", i) for i, group in enumerate(groups)]
+    assert above(host, Cluster().state, directories).keys() == {groups[7]}
 
 
 @pytest.mark.parametrize(("code", "lost"), [(errno.EIO, False), (errno.ESHUTDOWN, True)])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,7 @@ from mds_partitioner.errors import (
 )
 from mds_partitioner.model import FsState, HealthCheck, Subtree
 from mds_partitioner.monitor.sampler import scheduler_state
+from mds_partitioner.observe import heat as heat_module
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan, Step
@@ -36,7 +38,7 @@ from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, 
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
 from mds_partitioner.schedule.tick_interval import TICK
-from mds_partitioner.schedule.watch import TOO_OLD, Looker
+from mds_partitioner.schedule.watch import CALM, TOO_OLD, Looker
 from mds_partitioner.workers import GivenUp
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -567,6 +569,26 @@ def test_an_mds_that_says_nothing_of_use_blinds_no_other_and_its_shares_count_fo
     cluster.odd = {}
     acting.run(40)
     assert watch.mute == frozenset() and 0 in watch.heat
+
+
+def test_who_has_too_much_to_tell_is_asked_seldom(
+    cluster: Cluster, acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It serves nobody meanwhile."""
+    asked, tell = Counter[str](), cluster.tell
+
+    def counted(fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
+        asked[mds] += prefix == "dump loads"
+        return tell(fs, mds, prefix, **arguments)
+
+    monkeypatch.setattr(cluster, "tell", counted)
+    acting.run(60)
+    often = asked["m0"]
+    asked.clear()
+    monkeypatch.setattr(heat_module, "MOST_TOLD", 0)
+    cluster.load[100] = 500.0
+    acting.run(5 * int(CALM))
+    assert 4 <= asked["m0"] <= 8 < often
 
 
 def test_who_takes_long_to_answer_is_waited_for_longer() -> None:
