@@ -31,6 +31,7 @@ DOING = {
     TURNING_OFF: "it is being taken out: settings are put back and objects removed as soon as that works",
 }
 LUNULE = "lunule"
+MANY_PASSED_ON = 0.3  # of what ranks serve: of scans 0.46 to 0.70, and a third slower (docs/evidence.md)
 HIDDEN = 0.5  # of what the fullest rank is above the mean: less of it is left with forwards
 BALANCED = ": balanced"  # how mantle/lunule.lua ends its line when nothing has to move
 DECISION_WIDTH = 120  # cells of a terminal: what a policy logs may be long
@@ -127,6 +128,7 @@ def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
     lines = [f"'{fs.name}': {switch.state}, policy {switch.policy} ({switch.object})", _hints(switch.hints)]
     if switch.to_auth == SET:
         lines.append("requests go to the authority until 'balance off' (mds_forward_all_requests_to_auth)")
+        lines += _passed_on(watch)
     if watch.verdict is not None:
         known = watch.verdict.capacity
         ago = f"{clock.lasting(time.time() - watch.judged_at)} ago"
@@ -141,6 +143,18 @@ def _head(fs: FsState, switch: Switch, watch: Watch) -> list[str]:
             lines += _unseen(fs, switch, watch, watch.verdict)
         lines += _outside(fs, watch.verdict)
     return lines
+
+
+def _passed_on(watch: Watch) -> list[str]:
+    """What the option costs, as of scans of a directory whose children are on several ranks."""
+    latest = watch.history.latest
+    requests, forwards = (sum(of) for of in ([s.requests for s in latest], [s.forwards for s in latest]))
+    if not requests or forwards < MANY_PASSED_ON * requests:
+        return []
+    return [
+        f"ranks serve {count(requests)} req/s, and pass on {count(forwards)}: if that lasts, the option "
+        "costs more than it brings; 'balance on' without --to-auth takes it back"
+    ]
 
 
 def _outside(fs: FsState, verdict: Verdict) -> list[str]:

@@ -135,6 +135,15 @@ def test_an_imbalance_that_forwards_hide_from_the_policy_is_told() -> None:
     assert FOUND_BALANCED not in balance.text(on(), told, watch)
 
 
+@pytest.mark.parametrize(("forwards", "told"), [(60.0, False), (180.0, True)])
+def test_where_the_option_costs_more_than_it_brings_that_is_told(forwards: float, told: bool) -> None:
+    """As of a scan: clients ask a rank that has to pass it on."""
+    watch, costs = counting_forwards(forwards), "if that lasts, the option costs more than it brings"
+    with_it = replace(switch(), to_auth=SET)
+    assert (f"ranks serve 400 req/s, and pass on 200: {costs}" in balance.text(on(), with_it, watch)) is told
+    assert costs not in balance.text(on(), switch(), watch)
+
+
 def test_a_verdict_within_the_threshold_says_nothing_of_forwards() -> None:
     watch = counting_forwards(380.0)
     watch.verdict = verdict(0.02, importers=(1,))
