@@ -18,7 +18,7 @@
 --   meanwhile. The popularity of a subtree goes with it at once. By req_rate alone, the beat after a migration orders
 --   the same amount once more. So the smaller of the two amounts is moved. But a listing makes a directory as popular
 --   as it has entries: one client that lists large ones has nearly all popularity of a cluster, and full ranks seem to
---   have none. So no rank has more than if it had all requests.
+--   have none. So no rank has more than if it had all requests, and these were as they usually are.
 -- * the MDS's own CPU time. A rank that answers less than others, and works as hard, is not idle but slow (large
 --   fragments, a cold cache, journaling), and slower with more. By req_rate alone it would be an importer. So a role is
 --   for ranks only whose CPU time is as clearly on that side of the mean. How far is not asked: an idle MDS uses some.
@@ -156,6 +156,19 @@ local function read_loads(n)
     loads[rank] = load
   end
   return first_loads(loads, n)
+end
+
+-- Popularity for each req/s that is usual here: that of writes, or of half of the ranks with load, if it is more.
+local function usual_popularity(loads, ranks)
+  local each = {}
+  for _, rank in ipairs(ranks) do
+    local popularity = mds[rank]["auth.meta_load"]
+    if loads[rank] > 0 and finite(popularity) then
+      each[#each + 1] = popularity / loads[rank]
+    end
+  end
+  table.sort(each)
+  return math.max(POPULARITY_OF_A_WRITE, each[(#each + 1) // 2] or 0)
 end
 
 -- The same total in proportion to another metric, req/s by rank; nil when that is unknown or zero everywhere.
@@ -511,7 +524,7 @@ local function decide(n)
   if not harmful then
     seen = string.format("%s, %d hot by themselves", seen, count)
   end
-  local fresh = loads_by("auth.meta_load", POPULARITY_OF_A_WRITE, loads, ranks)
+  local fresh = loads_by("auth.meta_load", usual_popularity(loads, ranks), loads, ranks)
   local cpu = loads_by("cpu_load_avg", math.huge, expected, ranks)
   local state = { loads = expected, fresh = fresh and sum_of(fresh, moving, ranks), cpu = cpu, mean = mean }
   state.harmful, state.hot = harmful, hot

@@ -196,3 +196,4 @@ class Observation:
     inside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     managers: float = 0.0  # req/s of the managers' own mounts, which are no directory's
     saturated: Optional[tuple[int, ...]] = None  # ranks; None: nobody could judge them
+    busy: bool = False  # some rank was full in this epoch

@@ -104,10 +104,14 @@ def refuse_reserved(name: str) -> None:
 
 
 def not_beside(run: Run, runs: Iterable[Run]) -> list[Run]:
-    """Those that must not be under way beside it: all but what the scheduler decided, if it did so, too, and
-    none is undone."""
-    both = run.plan.scheduled
-    return [r for r in runs if not (both and r.plan.scheduled and r.heading() != ROLLING_BACK)]
+    """Those that must not be under way when it is begun: all but what else the scheduler decided, if it did
+    so, too, and none is undone."""
+
+    def beside(other: Run) -> bool:
+        both = run.plan.scheduled and other.plan.scheduled
+        return other is not run and both and other.heading() != ROLLING_BACK
+
+    return [other for other in runs if not beside(other)]
 
 
 def refuse_active(runs: Iterable[Run], fs: str) -> None:

@@ -41,6 +41,7 @@ from .run import (
     held_by_operator,
     in_force,
     plan_user,
+    steps_in_force,
     taken_from,
     user_of,
 )
@@ -345,7 +346,7 @@ class Plans:
     def remove(self, name: str, fs: FsState | None = None) -> int:
         """Forget a plan; pins it set become the operator's. Names are unique: ``fs`` only limits the search.
 
-        :return: how many of its steps are in force
+        :return: what of it stays, and is nobody's any more: how many steps
         :raises Busy: it is being executed, or just merged or undone
         :raises NotFound: there is none of that name
         """
@@ -367,7 +368,15 @@ class Plans:
                 self._runs = [other for other in self.known() if other is not run]
         self._sweep(self.known)
         self._journal.sweep(run.id)
-        return len(in_force([run], run.plan.fscid))
+        return self._left(run)
+
+    def _left(self, run: Run) -> int:
+        """How many steps of a plan are in force, and no later one of ours holds what they are about."""
+        if self._host.fs_by_id(run.plan.fscid) is None:
+            return 0
+        later = (other for other in self.known() if choice.made_after(other, run))
+        held = {step.about for step, _ in steps_in_force(later, run.plan.fscid)}
+        return sum(run.plan.steps[i].about not in held for _, i, _ in in_force([run], run.plan.fscid))
 
     def _names(self) -> set[str]:
         """Every name that a plan has, on whatever file system."""

@@ -163,10 +163,16 @@ class Turn:
     """Of a thread that asks an MDS one question after the other.
 
     :ivar ends: until when the answer to what it asks now is waited for, monotonic, s
+    :ivar lost: threads before it that got none, and wait for ever
     """
 
     left: deque[Question] = field(default_factory=deque)
     ends: float = math.inf
+    lost: int = 0
+
+    def is_lost(self, now: float) -> bool:
+        """Has it waited for so long that another one takes over? Twice as long each time: it may hang."""
+        return now - self.ends > GONE * 2.0**self.lost
 
 
 class MdsCommands:
@@ -225,8 +231,8 @@ class MdsCommands:
             # Behind an MDS that hangs there are never more than those that somebody waits for.
             left = [other for other in (old.left if old else ()) if other.awaited(now)]
             turn = old
-            if turn is None or now - turn.ends > GONE:
-                turn = self._turns[mds] = Turn()
+            if turn is None or turn.is_lost(now):
+                turn = self._turns[mds] = Turn(lost=0 if old is None else old.lost + 1)
                 threading.Thread(target=self._ask_in_turn, args=(mds, turn), daemon=True).start()
             turn.left = deque([*left, question])
 

@@ -29,8 +29,8 @@ def _a_rank(args: Args, name: str, ranks: int) -> Floats:
 
 def analyze(args: Args) -> dict[str, Json]:
     """Judge ``mean_loads``, each rank's mean over the analysis, req/s. ``saturated_part``: of the analysis, 0
-    to 1, that each was saturated. ``busy_load``: of all ranks, req/s, mean of the epochs in which one was; 0
-    where it was no more than a hiccup. The series are of its last epochs: from these alone follows what a
+    to 1, that each was saturated. ``busy_load``: of all ranks, req/s, mean of the epochs in which one was
+    full; 0 where that was hardly ever. The series are of its last epochs: from these alone follows what a
     rank grows by.
 
     The fair share is over the ranks that ``JudgeRequest.usable`` names: all, unless who asks gives a mask.

@@ -9,8 +9,8 @@ import numpy as np
 
 from .arrays import Bools, Floats
 from .capacity_source import CapacitySource
-from .inside import CHANGED, SEEN_TWICE
-from .saturation import saturated_ranks
+from .inside import CHANGED
+from .saturation import SEEN_TWICE, saturated_ranks
 
 SEEN_AGAIN = 3  # saturated epochs before a lower capacity than the one known is believed
 MOST_DROP = 0.5  # of the known capacity, in one window

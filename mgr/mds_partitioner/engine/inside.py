@@ -10,7 +10,6 @@ CHANGED = 0.8  # of the larger of two rates of a full rank: nothing less is a ch
 AT_ONCE = 4.0  # times what it serves whom it holds back: more is believed when it is seen
 STEEPEST = 0.5  # a full rank serves at most so many powers of what is inside (docs/results/saturation.md)
 REAL_LOAD = 0.1  # of the highest rate of all ranks: of one with less a few inside do not tell how full it is
-SEEN_TWICE = 2  # epochs in which a rank is saturated: one may be a hiccup of the machine
 LISTING = 10.0  # requests that one for a directory's entries takes as long as, of a thousand (docs/design.md)
 LEAST_RATE = 20.0  # req/s: a mean over fewer says little, and no MDS that works is full of so few
 

@@ -126,6 +126,7 @@ def judge_loads(
         "hot": named(request.ranks, np.flatnonzero(hot).tolist()),
         "capacity": {"value": request.capacity.value, "source": request.capacity.source},
         "saturated": named(request.ranks, np.flatnonzero(full).tolist()),
+        "full_now": named(request.ranks, np.flatnonzero(request.saturated[:, -1]).tolist()),
     }
 
 

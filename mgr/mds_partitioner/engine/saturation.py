@@ -17,13 +17,14 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import Bools, Floats
-from .inside import CROWD, EASY, INSIDE, LEAST_RATE, REAL_LOAD, SEEN_TWICE
+from .inside import CROWD, EASY, INSIDE, LEAST_RATE, REAL_LOAD
 
 AS_MUCH = 0.9  # of a rate
 LATELY = 6  # epochs
 SLOWEST = 0.02  # of it, has a rank that is full: with less it waits for something else, a client perhaps
 MOST_FETCHED = 0.2  # fetches a request: above that latency is the metadata pool's, not the rank's
 RECENT_EPOCHS = 3
+SEEN_TWICE = 2  # saturated epochs: one may be a hiccup of the machine
 OFTEN = 0.25  # of an analysis: with less a rank was saturated in passing
 
 
@@ -41,7 +42,7 @@ def saturated_epochs(
     epochs) each.
     """
     done = rate if work is None else work
-    highest = done.max(initial=0.0)
+    highest = rate.max(initial=0.0)  # others' listings may be of small directories
     real = done >= REAL_LOAD * highest
     own = (done >= LEAST_RATE) & (fetches <= MOST_FETCHED * rate)
     inside = rate * latency

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Optional
 
-from ..engine.inside import SEEN_TWICE
 from ..model import Churning, Directory, DirectoryFacts, Observation, RankSample, SubtreeSample
 from .history import History
 from .insides import Insides, InsidesSum
 
 PARTLY = 0.1  # of its requests are of clients that are held back: with less it is hardly asked for more
 PARTS = 20  # equal ones, of a directory's requests
+OFTEN = 0.05  # of the epochs: where a rank was full in fewer, that was a hiccup, or a burst
 MOST_LOOKED_INTO = 64  # directories of which it is remembered what is inside
 
 
@@ -80,7 +80,7 @@ class WindowSummary:
     # By rank, if it ever was: part of those of these epochs in which the ranks could be judged.
     saturated: Mapping[int, float] = field(default_factory=dict)
     latency: Mapping[int, float] = field(default_factory=dict)  # s by rank, mean of these epochs' requests
-    busy: float = 0.0  # req/s of all ranks, mean of those in which one was saturated; 0: in fewer than two
+    busy: float = 0.0  # req/s of all ranks, mean of those in which one was full; 0: so it was hardly ever
 
 
 @dataclass
@@ -148,7 +148,7 @@ class Window:
     _rank_epochs: int = 0
     _judged: int = 0  # of _rank_epochs: in which it could be told who is saturated
     _saturated: Counter[int] = field(default_factory=Counter)  # by rank: of _judged
-    _busy: float = 0.0  # req/s of all ranks, summed over those of _judged in which one was saturated
+    _busy: float = 0.0  # req/s of all ranks, summed over those of _judged in which one was full
     _busy_epochs: int = 0
     _known: float = 0.0  # req/s of all directories and of the managers' mounts, summed over _rank_epochs
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
@@ -196,7 +196,7 @@ class Window:
         if observation.saturated is not None:
             self._judged += 1
             self._saturated.update(observation.saturated)
-        if observation.saturated:
+        if observation.busy:
             self._busy += sum(s.requests for s in history.latest)
             self._busy_epochs += 1
         self._known += observation.managers + sum(seen.requests for seen in observation.directories)
@@ -276,7 +276,7 @@ class Window:
             rank_epochs=self._rank_epochs,
             known=self._known / max(1, self._rank_epochs),
             saturated={rank: number / self._judged for rank, number in self._saturated.items()},
-            busy=self._busy / self._busy_epochs if self._busy_epochs >= SEEN_TWICE else 0.0,
+            busy=self._busy / self._busy_epochs if self._busy_epochs >= max(2, OFTEN * self._judged) else 0.0,
             latency={rank: self._waited[rank] / load for rank, load in self._loads.items() if load > 0.0},
         )
 

@@ -57,11 +57,22 @@ def beside_subvolumes(fs: FileSystem) -> list[Directory]:
     return [Directory(path, path, ino) for path, ino in paths if path != VOLUMES]
 
 
-def foremost(fs: FileSystem) -> list[Directory]:
-    """Every subvolume; where there is none, every directory right below the root, unless it has
+class Foremost:
+    """Every subvolume; where there was none at first, every directory right below the root, unless that has
     too many entries to be listed each time."""
-    found = subvolumes(fs)
-    return beside_subvolumes(fs) if not found and listable(fs, "/") else found
+
+    def __init__(self) -> None:
+        self._beside: bool | None = None  # None: neither was found yet
+
+    def __call__(self, fs: FileSystem) -> list[Directory]:
+        """As they are now."""
+        found = [] if self._beside else subvolumes(fs)
+        if found or self._beside is False or not listable(fs, "/"):
+            self._beside = False if found else self._beside
+            return found
+        found = beside_subvolumes(fs)
+        self._beside = True if found else None
+        return found
 
 
 @dataclass(frozen=True)
@@ -219,11 +230,10 @@ class Rotation:
     def __init__(
         self,
         extra: Sequence[str],
-        find: Callable[[FileSystem], list[Directory]] = foremost,
         now: Callable[[], Now] = clock.read,
     ) -> None:
-        """``extra``: paths the operator named in place of what ``find`` finds."""
-        self._extra, self._find, self._now = tuple(extra), find, now
+        """``extra``: paths the operator named in place of what there is (``Foremost``)."""
+        self._extra, self._find, self._now = tuple(extra), Foremost(), now
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._found: tuple[Directory, ...] = ()
         self._order: list[Directory] = []

@@ -287,7 +287,7 @@ class Catalogue:
         :raises PartitionerError: nothing was ever listed, nor is it now
         """
         began = self._now().steady
-        if began - self._listed < PAUSE * self._took:
+        if began - self._listed < min(FRESH, PAUSE * self._took):
             return
         failed = self._asking.ask(fs, {("all", ""): partial(self._list, began=began)})
         if self._directories is None:

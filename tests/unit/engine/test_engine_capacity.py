@@ -265,6 +265,13 @@ def test_a_rank_that_does_nothing_but_list_large_directories_is_full_as_well() -
             assert (marks[0].all(), marks[1].any()) == (full, False)
 
 
+def test_who_walks_small_directories_makes_no_full_rank_beside_it_look_idle() -> None:
+    rate = np.array([[3500.0] * 4, [2500.0] * 4])
+    latency, listed = np.array([[0.5 / 3500.0] * 4, [5.0 / 2500.0] * 4]), np.array([[3200.0] * 4, [0.0] * 4])
+    marks = saturated_epochs(rate, latency, np.zeros_like(rate), rate + (LISTING - 1.0) * listed)
+    assert marks[1].all() and not marks[0].any()
+
+
 def test_each_rank_teaches_its_own_capacity() -> None:
     rates = [[100.0, 100.0, 100.0], [40.0, 42.0, 44.0], [10.0, 20.0, 85.0], [10.0, 10.0, 10.0]]
     inside = [[0.1] * 3, [0.1] * 3, [0.001] * 3, [0.001] * 3]

@@ -366,6 +366,17 @@ def test_one_client_that_lists_large_directories_keeps_no_full_rank_from_being_r
     assert sum(now.targets[2:]) > 0.0 and now.targets[0] == 0.0
 
 
+@pytest.mark.parametrize("each", [7.0, 40.0, 150.0, 5000.0])
+def test_where_all_clients_list_directories_full_ranks_are_relieved_as_ever(each: float) -> None:
+    """Popularity is as large for all, then, and tells what it does elsewhere."""
+    loads = [1000.0, 200.0, 200.0, 200.0, 200.0]
+    seen = metrics(loads)
+    for mine, load in zip(seen, loads):
+        mine["auth.meta_load"] = each * load
+    targets, _ = decide("lunule", seen, hints={"capacity": CAPACITY})
+    assert sum(targets) == pytest.approx(640.0 * each, rel=0.01)
+
+
 def test_a_rank_that_is_receiving_hands_nothing_over() -> None:
     arriving = metrics([100, 250, 0, 0])  # 950 of the 975 that were ordered are nowhere
     cases = [(1, seen, Hooked(b, 0.0, tuple(range(4)))) for b, seen in ((7, SATURATED), (8, arriving))]

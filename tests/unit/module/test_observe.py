@@ -750,14 +750,14 @@ def test_what_full_ranks_hold_back_is_told_in_the_mean_of_all_epochs() -> None:
     assert not replace(row, requests=0.0, held_back=0.0).elastic
 
 
-@pytest.mark.parametrize(("full", "busy"), [(0, 0.0), (1, 0.0), (2, 800.0), (8, 800.0)])
+@pytest.mark.parametrize(("full", "busy"), [(0, 0.0), (1, 0.0), (2, 800.0), (20, 800.0)])
 def test_where_clients_pause_what_they_ask_for_in_between_is_told(full: int, busy: float) -> None:
     """But not what was a hiccup."""
     window, history = Window("cephfs"), History()
     for at in range(40):
         rates = (400.0 if at < full else 5.0,) * 2
         history = history.plus([rank_sample(rank, rate) for rank, rate in enumerate(rates)], float(at))
-        window.add(Observation("cephfs", (), saturated=(0, 1) if at < full else ()), history)
+        window.add(Observation("cephfs", (), saturated=(), busy=at < full), history)
     assert window.summary({}).busy == busy
 
 

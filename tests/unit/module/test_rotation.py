@@ -18,9 +18,9 @@ from mds_partitioner.model import ROOT, Directory, DirectoryFacts
 from mds_partitioner.observe.directories import (
     LONGEST,
     Everything,
+    Foremost,
     Rotation,
     facts,
-    foremost,
     named,
     normal,
     subvolumes,
@@ -311,10 +311,14 @@ def test_where_there_is_no_subvolume_what_is_right_below_the_root_is_analyzed(
     assert [d.path for d in rotation.directories()] == found
     cluster.directories[100] = Placed(f"{PARENT}/s0")
     rotation.refresh(mount, 9, {})
-    assert [d.path for d in rotation.directories()] == [f"{PARENT}/s0"]
+    kept = found or [f"{PARENT}/s0"]
+    assert [d.path for d in rotation.directories()] == kept, "all epochs are of the same"
+    del cluster.directories[100]
+    rotation.refresh(mount, 9, {})
+    assert [d.path for d in rotation.directories()] == found
 
 
-@pytest.mark.parametrize("find", [subvolumes, foremost, lambda mount: Everything()(mount, 0.0)])
+@pytest.mark.parametrize("find", [subvolumes, Foremost(), lambda mount: Everything()(mount, 0.0)])
 def test_a_group_that_goes_while_all_are_listed_takes_no_other_along(find: Any) -> None:
     class Going(LoadedMount):
         def subdirectories(self, path: str) -> list[tuple[str, int]]:

@@ -80,15 +80,15 @@ def crawls(rank: RankView, share: float, highest: float) -> bool:
     capabilities.
 
     :param share: its own, req/s
-    :param highest: what the busiest rank serves, req/s, listings counted as what they take as long as
+    :param highest: what the busiest rank serves, req/s
     """
     many = INSIDE if rank.work < max(LEAST_RATE, REAL_LOAD * highest) else CROWD
     return not rank.full and rank.inside >= many and rank.requests < EMPTY * share
 
 
 def highest(ranks: Iterable[RankView]) -> float:
-    """What the busiest serves, req/s, listings counted as what they take as long as."""
-    return max((rank.work for rank in ranks), default=0.0)
+    """What the busiest serves, req/s."""
+    return max((rank.requests for rank in ranks), default=0.0)
 
 
 def levelled(
