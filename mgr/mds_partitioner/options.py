@@ -50,7 +50,7 @@ MODULE_OPTIONS = [
         "imbalance_threshold",
         "float",
         THRESHOLD,
-        "imbalance factor, 0 to 1, above which a file system is uneven",
+        "imbalance factor above which a file system is uneven",
         0,
         1,
     ),
