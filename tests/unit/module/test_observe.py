@@ -457,6 +457,7 @@ def test_mdss_with_too_much_to_tell_are_asked_seldom_and_not_at_all_for_what_is_
     daemons, asked = Daemons(ranks=1), list[int]()
     daemons.inside = [("x", 8), ("y", 9)]
     daemons.sessions = {"m0": [session(0, 0, "/")]}
+    daemons.subtrees = {"m0": [subtree("", 0)]}
     daemons.loads = {"m0": hot({A: 30.0, f"{A}/x": 10.0})}
     tell_each = daemons.tell_each
 
