@@ -42,6 +42,14 @@ SUBVOLUMES = {
 FULL = {"latency": [[0.05] * 3, [0.001] * 3, [0.001] * 3]}  # rank 0 has 5, 10 and 15 requests inside
 
 
+def test_who_is_full_in_the_last_epoch_is_told_beside_who_was_in_two_of_three() -> None:
+    """A pause begins and ends with an epoch; what is called saturated lags behind."""
+    calm, full = [0.001] * 3, {"begins": [0.001, 0.001, 0.05], "ends": [0.05, 0.05, 0.001]}
+    begins, ends = ({"latency": [full[now], calm, calm]} for now in ("begins", "ends"))
+    told: list[Any] = [judge(arguments() | seen) for seen in (begins, ends)]
+    assert [(of["saturated"], of["full_now"]) for of in told] == [([], [0]), ([0], [])]
+
+
 def test_judge_looks_at_the_last_epoch_and_forecasts_the_next() -> None:
     result: Any = judge(arguments())
     assert result["loads"] == [300, 10, 10]
