@@ -209,7 +209,7 @@ def test_on_reef_an_mds_that_has_died_is_asked_when_one_of_its_name_is_there(
     class Died(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:
             asked.set()
-            return super().wait(timeout)
+            return super().wait()
 
     commands, died = of(reef), Died()
     mds.hang = died

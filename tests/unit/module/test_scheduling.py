@@ -38,7 +38,7 @@ from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, 
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
 from mds_partitioner.schedule.tick_interval import TICK
-from mds_partitioner.schedule.watch import TOO_OLD, Looker
+from mds_partitioner.schedule.watch import CALM, TOO_OLD, Looker
 from mds_partitioner.workers import GivenUp
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -571,25 +571,24 @@ def test_an_mds_that_says_nothing_of_use_blinds_no_other_and_its_shares_count_fo
     assert watch.mute == frozenset() and 0 in watch.heat
 
 
-def test_who_has_too_much_to_tell_is_asked_seldom(
-    cluster: Cluster, acting: Manager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_has_too_much_to_tell_is_asked_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """It serves nobody meanwhile."""
-    asked, tell = Counter[str](), cluster.tell
 
-    def counted(fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
-        asked[mds] += prefix == "dump loads"
-        return tell(fs, mds, prefix, **arguments)
+    def asked(most: int) -> int:
+        cluster, times = Cluster(), Counter[str]()
+        tell, manager = cluster.tell, Manager(cluster)
 
-    monkeypatch.setattr(cluster, "tell", counted)
-    acting.run(60)
-    often = dict(asked)
-    asked.clear()
-    monkeypatch.setattr(heat_module, "MOST_TOLD", 0)
-    acting.run(5)
-    cluster.load = dict.fromkeys(cluster.load, 10.0) | {104: 290.0, 105: 290.0}
-    acting.run(60)
-    assert 1 <= asked["m0"] <= 4 < often["m0"]
+        def counted(fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
+            times[mds] += prefix == "dump loads"
+            return tell(fs, mds, prefix, **arguments)
+
+        monkeypatch.setattr(cluster, "tell", counted)
+        monkeypatch.setattr(heat_module, "MOST_TOLD", most)
+        manager.scheduling.start(manager.fs, ACT)
+        manager.run(int(CALM))
+        return times["m0"]
+
+    assert asked(most=0) == 1 and asked(most=1000) > 3
 
 
 def test_who_takes_long_to_answer_is_waited_for_longer() -> None:
