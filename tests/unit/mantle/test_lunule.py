@@ -424,6 +424,7 @@ def test_whatever_the_interval_and_the_phase_every_rank_has_its_turn(interval: i
 
 
 @given(st.floats(0.0, 1e6), st.floats(9.1, 10.9))
+@example(31.02, 9.95)
 @settings(max_examples=50, deadline=None)
 def test_of_two_beats_one_after_the_other_no_more_than_one_is_a_turn(at: float, apart: float) -> None:
     """However early or late they come."""
