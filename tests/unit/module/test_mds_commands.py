@@ -217,11 +217,13 @@ def test_on_reef_an_mds_that_has_died_is_asked_when_one_of_its_name_is_there(
         first = pool.submit(commands.tell, "a", {"prefix": "dump dir", "path": TEXT}, 600)
         assert asked.wait(60)
         mds.hang = None
-        with pytest.raises(Unavailable):
-            commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 0.01)
-        monkeypatch.setattr(compat, "GONE", -1000.0)
-        assert commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 60)
-        died.set()
+        try:
+            with pytest.raises(Unavailable):
+                commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 0.01)
+            monkeypatch.setattr(compat, "GONE", -1000.0)
+            assert commands.tell("a", {"prefix": "dump dir", "path": TEXT}, 60)
+        finally:
+            died.set()
         assert first.result(60)
 
 
