@@ -15,7 +15,7 @@ from mds_partitioner.judge.judgement import Judgement, judge
 from mds_partitioner.judge.window import Window
 from mds_partitioner.model import NO_PIN
 from mds_partitioner.observe.children import Brood, Lasts, brood
-from mds_partitioner.plan.circumstances import Circumstances, above
+from mds_partitioner.plan.circumstances import Circumstances, over, placing
 from mds_partitioner.plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, PIN_STEP, Step
 from mds_partitioner.plan.plan import Plan as Made
 from mds_partitioner.plan.planner import make_plan
@@ -114,7 +114,7 @@ class Plan(Policy):
             to_auth=TO_AUTH[cluster.to_auth],
             owned_distributed=self._scattered,
             distributed_factor=DISTRIBUTED_FACTOR,
-            above=above(mount, [row.seen.directory for row in judged.directories]),
+            above=placing(sorted(over(row.seen.directory for row in judged.directories)), mount),
         )
 
     def _execute(self, execution: "Execution", cluster: Cluster) -> Orders:

@@ -205,11 +205,12 @@ def above(host: Host, fs: FsState, directories: Sequence[Directory]) -> dict[str
     """The directories above these whose own settings place all below them, by path."""
     paths, found, some = sorted(over(directories)), dict[str, Placed](), A_CALL // 2  # more is asked of each
     for at in range(0, len(paths), some):
-        found |= host.on_fs(fs, partial(_placing, paths[at : at + some]))
+        found |= host.on_fs(fs, partial(placing, paths[at : at + some]))
     return found
 
 
-def _placing(paths: Sequence[str], mount: FileSystem) -> dict[str, Placed]:
+def placing(paths: Iterable[str], mount: FileSystem) -> dict[str, Placed]:
+    """Those of these directories whose own settings place all below them, by path."""
     found = {}
     for path in paths:
         try:
