@@ -53,10 +53,7 @@ local DEFAULTS = {
 local PAPERS_CLUSTER = 5 -- ranks
 local CROWD = 8          -- messages in a queue that are more than beats of others
 local CORE = 100       -- cpu_load_avg of an MDS that uses one core; its dispatcher can use no more
--- Of an importer: an order that shows within three beats is not repeated. A beat comes a little early or late: of two
--- that are next to each other both could be its turn, if that were a whole beat; and if turns were whole beats apart,
--- a rank whose beats come at the wrong moment would never have one. So it misses one of ten.
-local BEATS_A_TURN, BEAT_OF_IT = 4.1, 0.9
+local BEATS_A_TURN = 4 -- of an importer: an order that shows within three beats is not repeated
 local LATE = 3         -- intervals, after which a beat is no next one
 local DAMPING = 0.2    -- part of the gap that is ordered in every beat where the turns cannot be told
 
@@ -94,12 +91,12 @@ local function of_this_beat(row, ranks)
     return row
   end
   local seconds, ordered = uptime(), {}
-  local beats = seconds and seconds / math.max(1, hint("interval"))
+  local beat = seconds and seconds // math.max(1, hint("interval"))
   local apart = beats_of_their_own(ranks) and 1 or 0
   for importer, amount in pairs(row) do
-    if not beats then
+    if not beat then
       ordered[importer] = amount * DAMPING
-    elseif (beats + apart * importer) % BEATS_A_TURN < BEAT_OF_IT then
+    elseif (beat + apart * importer) % BEATS_A_TURN == 0 then
       ordered[importer] = amount
     end
   end

@@ -303,7 +303,7 @@ NO_ANSWER = Unavailable("no answer")
 EVICTED = CephError("cannot list '/volumes': Cannot send after transport endpoint shutdown", 108)
 
 
-NONE_FULL = Away(SimpleNamespace(saturated=()), range(0), NO_ANSWER)
+NONE_FULL = Away(SimpleNamespace(saturated=(), full_now=()), range(0), NO_ANSWER)
 
 
 def begun(
@@ -538,7 +538,7 @@ def test_how_often_a_rank_was_saturated_is_counted_where_it_can_be_judged(
         parts.append(window.saturated)
         return judgement
 
-    verdicts = Away(SimpleNamespace(saturated=(0,)), range(1, 4), NO_ANSWER)
+    verdicts = Away(SimpleNamespace(saturated=(0,), full_now=(0,)), range(1, 4), NO_ANSWER)
     Observer.full.clear()
     analysis = analyzed(monkeypatch, seen(), judge, verdicts=verdicts)
     assert parts == [{0: 1.0}]
