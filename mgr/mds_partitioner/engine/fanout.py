@@ -28,7 +28,7 @@ def fanout(request: PlanRequest, after: Placement, chosen: Collection[int]) -> F
     split = [i for i in families if instance.heavy[i] and i not in chosen and after.several[i]]
     if instance.mode != FANOUT:
         split = []
-    own = {i: after.several[i] for i in split}
+    own = {i: tuple(sorted(set(after.several[i]))) for i in split}
     fair = float(instance.w.sum()) / instance.usable
     brings = {i: families[i].staying * float(max(instance.w[i], instance.q[i])) for i in split}
     parent = parents(own, brings, fair)

@@ -23,6 +23,7 @@ NAMED = 3  # directories
 WORTH_TELLING = 0.01  # of all requests
 ALMOST_ALL = 0.9  # of a rank's requests: no plan makes another one the fullest
 UNEVEN = 1.15  # times the mean: requests come and go so much
+MOST_OF_IT = 0.5  # of a heavy directory, in one of those in it: no two ranks can share that evenly
 MUCH = 0.25  # of the fullest rank's requests: ranks with less have room, whoever has it
 
 
@@ -69,6 +70,7 @@ def caveats(
                 "stays where it is"
             )
         found += _of_family(name, family, i in scattered)
+        found += _of_children(name, family, i in scattered)
     return tuple(found)
 
 
@@ -103,6 +105,25 @@ def _of_family(name: str, family: Family, scattered: bool) -> list[str]:
             f"is ({family.staying:.0%} of it); plan again when they have lasted"
         ]
     return []
+
+
+def _of_children(name: str, family: Family, scattered: bool) -> list[str]:
+    """What is not known of those that are pinned, or that they cannot do."""
+    if scattered or family.unlisted or len(family.lasting) < 2:
+        return []
+    if family.inside is None:
+        return [
+            f"{name!r}: what the directories in it are asked for was not seen, and they count by what is in "
+            "them: analyze for some minutes"
+        ]
+    hottest = max(family.weights, default=0.0) * (1.0 - family.staying)
+    if hottest <= MOST_OF_IT:
+        return []
+    child = family.lasting[max(range(len(family.weights)), key=lambda k: family.weights[k])]
+    return [
+        f"{name!r}: {hottest:.0%} of it is in {child.path!r}, which stays in one piece: the scheduler takes "
+        "it apart, and so does a plan when it is analyzed by itself ('analyze start' with --directories)"
+    ]
 
 
 def of_links(*, taken_apart: bool) -> tuple[str, ...]:

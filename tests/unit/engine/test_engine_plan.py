@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -608,6 +610,33 @@ def test_a_rank_that_is_full_of_slow_requests_gets_no_quick_ones() -> None:
     assert [0] in answer(args)["new"][8:]
     assert answer(args | {"saturated": [0]})["worthwhile"] is False
     assert answer(args | {"saturated": [0, 1]}) == answer(args)
+
+
+def taken_apart(parts: Sequence[int], children: int, known: bool, full: Sequence[int]) -> Any:
+    """The plan for one heavy directory of which each rank has so many twentieths, and rank 3 the parent."""
+    on = [rank for rank, number in enumerate(parts) for _ in range(number)]
+    current = on if known else [None] * children
+    family = {"weights": [1.0 / children] * children, "hottest": 1.0 / children, "current": current}
+    more = {"staying": 0.0, "parent": 3, "fragments": None, "scattered": False}
+    asked = {name: [1000.0] for name in ("wss", "reqs", "rentries")}
+    ranks = {"ranks": [0, 1, 2, 3], "all_ranks": [0, 1, 2, 3], "saturated": list(full), "cache_inodes": 1e9}
+    return answer(arguments([on], heavy_mode="fanout", children={"0": family | more}, **ranks, **asked))
+
+
+@pytest.mark.parametrize(
+    ("parts", "full"), [((9, 4, 4, 3), [0]), ((9, 7, 2, 2), [0, 1]), ((7, 6, 5, 2), [0, 1, 2])]
+)
+def test_a_second_plan_takes_a_heavy_one_off_no_full_rank_that_has_more_of_it_than_others(
+    parts: Sequence[int], full: Sequence[int]
+) -> None:
+    result = taken_apart(parts, 20, True, full)
+    assert result["worthwhile"] and result["load_after"] == pytest.approx([250.0] * 4)
+
+
+@pytest.mark.parametrize("children", [8, 16])
+def test_what_is_on_each_rank_in_many_parts_has_its_children_on_all_of_them(children: int) -> None:
+    result = taken_apart((5, 5, 5, 5), children, False, [])
+    assert sorted(Counter(result["children_ranks"]["0"]).values()) == [children // 4] * 4
 
 
 def test_what_a_saturated_rank_has_too_much_of_leaves_it() -> None:

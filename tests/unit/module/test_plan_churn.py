@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -85,6 +85,28 @@ def only_subvol1(churning: tuple[Churning, ...] = ()) -> Judgement:
 
 def distributing(c: Circumstances) -> Circumstances:
     return replace(c, distributed_factor=2.0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        (None, "what the directories in it are asked for was not seen, and they count by what is in them"),
+        ((0.94, 0.02, 0.02, 0.02), "94% of it is in '/volumes/_nogroup/Subvol1/uuid/d0', which stays in one"),
+        ((0.4, 0.2, 0.2, 0.2), ""),
+    ],
+)
+def test_what_a_plan_does_not_know_of_children_or_cannot_divide_is_told(
+    engine: EngineClient, seen: Sequence[float] | None, told: str
+) -> None:
+    found = only_subvol1()
+    heavy, *others = found.directories
+    load, at = heavy.seen.requests, "/volumes/_nogroup/Subvol1/uuid"
+    parts = tuple(Part(f"{at}/d{i}", part * load) for i, part in enumerate(seen or ()))
+    inside = None if seen is None else Insides(1.0, parts)
+    heavy = replace(heavy, seen=replace(heavy.seen, inside=inside))
+    plan = made(replace(found, directories=(heavy, *others)), circumstances("fanout"), engine, family)
+    notes = [text for text in plan.caveats if "was not seen" in text or "which stays in one piece" in text]
+    assert len(notes) == bool(told) and all(told in text for text in notes)
 
 
 def test_children_that_are_asked_for_most_are_pinned_to_different_ranks(engine: EngineClient) -> None:

@@ -73,5 +73,5 @@ def _borne(stage: Stage, ranks: Sequence[Sequence[int]]) -> Floats:
     """(ranks,): points of the heavies on each, if they are on these."""
     points = np.zeros(stage.base_w.size)
     for of, own in zip(np.maximum(stage.w, stage.q).tolist(), ranks):
-        points[list(own)] += of / max(len(own), 1)
+        np.add.at(points, list(own), of / max(len(own), 1))  # one that has more of it is named more often
     return points

@@ -171,7 +171,7 @@ def choose_fanout(stage: Stage) -> Choice:
     steps = steps[steps >= stage.lower][:24]
     targets = [stage.lower / 4, stage.lower / 3, stage.lower / 2, stage.lower, *steps.tolist()]
     splits = {tuple(np.clip(np.ceil(large / t - 1e-9).astype(int), 1, most).tolist()) for t in targets}
-    now = tuple(min(len(own), limit) for own, limit in zip(stage.homes, most.tolist()))
+    now = tuple(min(len(set(own)), limit) for own, limit in zip(stage.homes, most.tolist()))
 
     def floor(split: tuple[int, ...]) -> float:
         return floor_level(stage, large / np.array(split), np.array(stage.s) / np.array(split))
