@@ -17,7 +17,7 @@ from .judge.analysis import FAILED, FINISHED, RUNNING, STOPPED, Analysis, Asked,
 from .judge.archive import Archive, Found
 from .judge.history import History
 from .judge.judgement import Judgement, judge
-from .judge.verdict import Engine, Verdict
+from .judge.verdict import Engine
 from .judge.wanted import Wanted
 from .judge.window import Checkpoint, WindowSummary
 from .model import FsState, Observation
@@ -204,14 +204,13 @@ class Analyzer:
                 raise Removed(f"file system '{fs.name}' was removed")
             history = self._ranks.history(present, now)
             _refuse_untold(present, history)
-            verdict = self._verdict(present, now)
-            saturated = None if verdict is None else verdict.saturated
+            saturated = self._saturated(present, now)
             # Where all ranks are full at a time there is nothing to be had for whom they hold back; but one
             # that is alone may get others.
             there = {sample.rank for sample in history.latest}
             full = saturated if saturated and (len(there) == 1 or set(saturated) < there) else ()
             seen = observer.observe(present, settings, history.latest, full)
-            busy = verdict is not None and bool(verdict.full_now)
+            busy = saturated is not None and bool(self._ranks.full(fs.fscid))
             return replace(seen, saturated=saturated, busy=busy), history
 
         def judge_window(window: WindowSummary, settings: Settings) -> Judgement:
@@ -229,10 +228,10 @@ class Analyzer:
         threading.Thread(target=self._sample, args=of, name=name, daemon=True).start()
         return analysis
 
-    def _verdict(self, fs: FsState, now: float) -> Verdict | None:
-        """Of this epoch; None while nobody can judge: that costs none."""
+    def _saturated(self, fs: FsState, now: float) -> tuple[int, ...] | None:
+        """Ranks that are so now; None while nobody can judge: that costs no epoch."""
         try:
-            return self._ranks.judge(fs, now)
+            return self._ranks.judge(fs, now).saturated
         except PartitionerError as e:
             self._log.warning("analysis of %s: %s", fs.name, e)
             return None

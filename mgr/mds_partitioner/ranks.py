@@ -31,6 +31,7 @@ class _Judged:
     history: History
     asked: dict[str, Any]  # but for the capacity learned earlier, which the verdict itself changes
     verdict: Verdict
+    full: tuple[int, ...]  # ranks, in the last epoch alone
 
 
 class Ranks:
@@ -105,11 +106,17 @@ class Ranks:
         known, span = self._learned.get(fs.fscid), EPOCHS * settings.epoch
         least = None if known is None else known.least(now, span)
         arguments = asked | {"learned_capacity": self.learned(fs.fscid), "least_capacity": least}
-        verdict = read_verdict(self._engine("judge", arguments), arguments)
-        self._judged[fs.fscid] = _Judged(history, asked, verdict)
+        answer = self._engine("judge", arguments)
+        verdict = read_verdict(answer, arguments)
+        self._judged[fs.fscid] = _Judged(history, asked, verdict, tuple(answer["full_now"]))
         if verdict.taught is not None:
             self._learn(fs.fscid, verdict.taught, now, span)
         return verdict
+
+    def full(self, fscid: int) -> tuple[int, ...]:
+        """Ranks that were full in the epoch that was judged last, be it the first one."""
+        judged = self._judged.get(fscid)
+        return () if judged is None else judged.full
 
     def silent(self, fs: FsState) -> dict[int, float]:
         """Active ranks that have said nothing for longer than so many seconds. They are not judged: one that

@@ -72,7 +72,6 @@ class Verdict:
     saturated: tuple[int, ...]
     capacity: RankCapacity
     triggered_within: bool = False  # so is the factor of the mask's ranks alone
-    full_now: tuple[int, ...] = ()  # in the last epoch alone
 
     @property
     def moves(self) -> tuple[Flow, ...]:
@@ -191,5 +190,4 @@ def read_verdict(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> Ver
         saturated=tuple(answer["saturated"]),
         capacity=RankCapacity(capacity["value"], CapacitySource(capacity["source"])),
         triggered_within=answer["triggered_within"],
-        full_now=tuple(answer["full_now"]),
     )

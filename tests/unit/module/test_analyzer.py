@@ -303,7 +303,7 @@ NO_ANSWER = Unavailable("no answer")
 EVICTED = CephError("cannot list '/volumes': Cannot send after transport endpoint shutdown", 108)
 
 
-NONE_FULL = Away(SimpleNamespace(saturated=(), full_now=()), range(0), NO_ANSWER)
+NONE_FULL = Away(SimpleNamespace(saturated=()), range(0), NO_ANSWER)
 
 
 def begun(
@@ -320,7 +320,8 @@ def begun(
     monkeypatch.setattr("mds_partitioner.analyzer.time", fake)
     read = SimpleNamespace(read=lambda: Now(time.time(), fake.monotonic()), told=clock.told)
     monkeypatch.setattr("mds_partitioner.analyzer.clock", read)
-    ranks = SimpleNamespace(history=history, learned=lambda fscid: None, judge=verdicts)
+    now: dict[str, Any] = {"learned": lambda fscid: None, "full": lambda fscid: (0,) * (verdicts.calls % 2)}
+    ranks = SimpleNamespace(history=history, judge=verdicts, **now)
     parts: Any = (cluster, None, ranks, lambda: SETTINGS, logging.getLogger("test"))
     analyzer = Analyzer(*parts)
     analyzer.begin()
@@ -532,16 +533,18 @@ def test_an_analysis_that_has_seen_nothing_yet_is_given_some_epochs_more(
 def test_how_often_a_rank_was_saturated_is_counted_where_it_can_be_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    parts, judgement = [], found().judgement
+    parts, busy, judgement = [], [], found().judgement
 
     def judge(window: WindowSummary, *_: Any) -> Judgement:
         parts.append(window.saturated)
+        busy.append((window.busy, sum(window.loads.values())))
         return judgement
 
-    verdicts = Away(SimpleNamespace(saturated=(0,), full_now=(0,)), range(1, 4), NO_ANSWER)
+    verdicts = Away(SimpleNamespace(saturated=(0,)), range(1, 4), NO_ANSWER)
     Observer.full.clear()
     analysis = analyzed(monkeypatch, seen(), judge, verdicts=verdicts)
     assert parts == [{0: 1.0}]
+    assert busy[0][0] == pytest.approx(busy[0][1]), "of every other epoch, and all are alike"
     assert Observer.full == [()] * 3 + [(0,)] * (analysis.epochs - 3)
 
 

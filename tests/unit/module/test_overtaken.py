@@ -334,7 +334,7 @@ def test_what_is_begun_later_leaves_what_an_operator_took_from_a_newer_one_meanw
     cluster = manager.cluster
     manager.unwanted = lambda fscid: ""
     made = plan(cluster, {101: 2, 100: 2}, name="scheduler-1")
-    steps = tuple(replace(step, phase=step.phase + (step.ino == 100)) for step in made.steps)
+    steps = tuple(replace(step, phase=step.phase + (step.ino == 100), row=0) for step in made.steps)
     plans = manager.partitioner.plans
     older = plans.propose(manager.fs, replace(made, steps=steps, scheduled=True))
     plans.admit(older)
