@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .apart import placed_apart
 from .arrays import Floats
 from .fanout import Fanout, fanout, standing
 from .placement.bounds import badness, worth
 from .placement.instance import TOLERANCE, Instance, Placement, changed, spread_over_mask
 from .placement.keep import keep
 from .placement.proposal import Proposal, evened, propose
-from .placement.scatter import propose_scattered, scattered
+from .placement.scatter import Fragments, propose_scattered, scattered
 from .plan_request import PlanRequest
 
 FINE = 1000  # equal parts of a heavy: rounding to them moves nothing that counts
@@ -37,12 +38,14 @@ class Settled:
 
 def settle(request: PlanRequest) -> Settled:
     """Heavies that can stay as they stand do, unless to split them anew is better and gains enough over what
-    there is. By equal parts alone that may seem so where one child has most of the load."""
+    there is. By equal parts alone that may seem so where one child has most of the load, and several heavies
+    that are split one after the other meet on one rank: so their children are also placed together."""
     stands = standing(request)
+    first = _around(request, stands, {}, propose)
+    if not stands:
+        return first
     stays = {h: part for h, part in stands.items() if _may_stay(request, h, part)}
-    if not stays:
-        return _around(request, stands, {}, propose)
-    ways = [_around(request, stands, {}, place) for place in (propose, evened)]
+    ways = (first, _around(request, stands, {}, evened), _apart(request, stands, first.scattered))
     anew = min(ways, key=lambda way: round(_badness(request, way), 2))
     kept, cost = _around(request, stands, stays, propose), _badness(request, anew)
     better = cost * (1.0 + TOLERANCE) < _badness(request, kept)
@@ -60,9 +63,8 @@ def _around(
     request: PlanRequest, stands: Parts, stays: Parts, place: Callable[[Instance], Proposal]
 ) -> Settled:
     """The best there is while these stay as they stand. place: what is around those that are split."""
-    whole, families, instance = request.instance, request.children, _with_fixed(request, stays)
-    offers = {i: c.fragments for i, c in families.items() if c.fragments and instance.heavy[i]}
-    now = [i for i in offers if families[i].scattered]
+    whole, instance = request.instance, _with_fixed(request, stays)
+    offers, now = _offers(request, instance)
     found, chosen = propose_scattered(instance, offers, now)
     spread = fanout(request, found.after, {*chosen, *stays})
     own = {h: found.after.several[h] for h in spread.parent}
@@ -80,6 +82,24 @@ def _around(
         worthwhile=bool(np.any(changed(before, after))),
     )
     return Settled(proposal, chosen, spread, stands, {**spread.shares, **stays})
+
+
+def _apart(request: PlanRequest, stands: Parts, chosen: frozenset[int]) -> Settled:
+    """Each child by itself: how many ranks a heavy gets follows from where its children go. chosen: those
+    that are scattered."""
+    whole, (offers, now) = request.instance, _offers(request, request.instance)
+    rest = scattered(whole, offers, chosen, now)
+    after, spread = placed_apart(rest, {i: c for i, c in request.children.items() if rest.heavy[i]})
+    before = spread_over_mask(whole)
+    proposal = Proposal(before, after, after, whole.mask, bool(np.any(changed(before, after))))
+    return Settled(proposal, chosen, spread, stands, spread.shares)
+
+
+def _offers(request: PlanRequest, instance: Instance) -> tuple[Fragments, list[int]]:
+    """The fragments of the heavies that can be scattered, and those of them that are."""
+    families = request.children
+    offers = {i: c.fragments for i, c in families.items() if c.fragments and instance.heavy[i]}
+    return offers, [i for i in offers if families[i].scattered]
 
 
 def _may_stay(request: PlanRequest, heavy: int, part: Floats) -> bool:

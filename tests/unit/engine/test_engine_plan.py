@@ -556,6 +556,48 @@ def test_what_a_heavy_one_brings_to_its_only_rank_is_no_measure_of_the_others() 
     assert result["worthwhile"] and max(result["load_after"]) < 125.0
 
 
+def all_on_rank_0(sizes: Sequence[float], families: dict[str, Any], ranks: Sequence[int]) -> dict[str, Any]:
+    """Four ranks, and subvolumes that are nothing but requests; the children have no rank of their own."""
+    for family in families.values():
+        family["current"] = [None] * len(family["weights"])
+    usual = {"staying": 0.0, "parent": 0}
+    return arguments(
+        [[0]] * len(sizes),
+        **dict.fromkeys(("wss", "reqs", "rentries"), list(sizes)),
+        ranks=list(ranks),
+        all_ranks=[0, 1, 2, 3],
+        heavy_mode="fanout",
+        children={i: usual | family for i, family in families.items()},
+        cache_inodes=1e9,
+    )
+
+
+HARMONIC = [1.0 / (n + 1) for n in range(8)]
+
+
+def test_children_of_several_heavies_meet_on_no_rank_more_than_is_even() -> None:
+    """Each alone has its largest child on a rank of its own, all three the same."""
+    args = all_on_rank_0([500.0] * 3, {str(i): {"weights": HARMONIC} for i in range(3)}, [0, 1, 2, 3])
+    result = answer(args)
+    assert max(result["load_after"]) <= 1500.0 / 4 * 1.02
+    for i, family in args["children"].items():
+        family["current"], family["parent"] = result["children_ranks"][i], result["parent_rank"][i]
+    assert not again(args, result)["worthwhile"]
+
+
+def test_what_stays_with_the_parent_may_have_a_rank_to_itself() -> None:
+    args = all_on_rank_0([1000.0], {"0": {"weights": [1] * 40, "staying": 0.6}}, [0, 1, 2, 3])
+    result = answer(args)
+    assert max(result["load_after"]) == pytest.approx(600.0)
+    assert result["parent_rank"]["0"] not in result["children_ranks"]["0"]
+
+
+def test_what_is_beside_a_heavy_one_is_met_by_few_of_its_children() -> None:
+    """The heavy one fills a rank, and what is beside it two thirds of one: neither parts nor wholes are even."""
+    args = all_on_rank_0([892.0, 545.0], {"0": {"weights": [1] * 4}}, [1, 3])
+    assert max(answer(args)["load_after"]) == pytest.approx(545.0 + 892.0 / 4)
+
+
 @st.composite
 def families(draw: st.DrawFn) -> dict[str, Any]:
     """Subvolumes whose directories are where they are, all on ranks that may be used."""
