@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The `plan` call: new ranks for every subvolume, why, and what they gain."""
 
+import math
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from . import reasons
 from .arrays import Bools, Floats
-from .by_children import settle, with_parts
+from .by_children import Settled, settle, with_parts
 from .fanout import split_loads
 from .imbalance import Imbalance, imbalance
 from .inputs import Args, Json
 from .names import FANOUT
-from .placement.bounds import lower_bound
+from .placement.bounds import crammed, lower_bound
 from .placement.instance import SEVERAL, Placement, changed, moved_inodes, ranks_of, spread_over_mask
 from .placement.proposal import Proposal
 from .placement.rebalance import homes, too_small
@@ -105,24 +108,47 @@ def factor_or_most(uneven: Imbalance) -> float:
     return uneven.most if uneven.factor is None else uneven.factor
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What is found, and before and after it the workload (points) and the load (req/s), (ranks,) each, and
+    the imbalance factor; alarms: it makes uneven what is not, though all has a usable rank with room for it.
+    """
+
+    found: Settled
+    work: tuple[Floats, Floats]
+    load: tuple[Floats, Floats]
+    uneven: tuple[float, float]
+    alarms: bool
+
+
+def _outcome(request: PlanRequest) -> Outcome:
+    found = settle(request)
+    proposal, values = found.proposal, (request.instance.w, request.reqs)
+    before = [split_loads(request, proposal.before, found.before, value) for value in values]
+    after = [split_loads(request, proposal.after, found.after, value) for value in values]
+    work, load = zip(before, after if proposal.worthwhile else before)
+    was, becomes = (factor_or_most(imbalance(loads, request.capacity, request.smoothness)) for loads in load)
+    usable = float(load[0][: request.instance.usable].sum())
+    stays = math.isclose(usable, float(request.reqs.sum())) and not crammed(request.instance, proposal.before)
+    alarms = stays and was <= request.threshold < becomes
+    return Outcome(found, work, load, (was, becomes), alarms)
+
+
 def plan(args: Args) -> dict[str, Json]:
     """Plan, with the classes that `classify` found. Vectors over ranks are over all_ranks in ascending order;
     loads in req/s, workload in points.
 
     With "worthwhile" false nothing is to be done and every subvolume keeps its current ranks. In mode mask
-    the heavies' new mask, "heavy_ranks", may be all there is to do.
+    the heavies' new mask, "heavy_ranks", may be all there is to do. Requests that are even stay so while the
+    caches are large enough: to even working sets is then no gain.
     """
     request = read_plan(args)
-    instance = request.instance
-    found = settle(request)
+    outcome = _outcome(request)
+    if outcome.alarms:
+        outcome = _outcome(replace(request, instance=replace(request.instance, min_gain=math.inf)))
+    found, work, load, uneven = outcome.found, outcome.work, outcome.load, outcome.uneven
     proposal, spread = found.proposal, found.spread
     moved = changed(proposal.before, proposal.after)
-    before, after = (
-        [split_loads(request, placed, parts, values) for values in (instance.w, request.reqs)]
-        for placed, parts in ((proposal.before, found.before), (proposal.after, found.after))
-    )
-    work, load = zip(before, after if proposal.worthwhile else before)
-    uneven = [factor_or_most(imbalance(values, request.capacity, request.smoothness)) for values in load]
     return {
         "new": new_ranks(request, proposal.after, moved),
         "reason": reason_codes(request, proposal, moved),
@@ -132,7 +158,7 @@ def plan(args: Args) -> dict[str, Json]:
         },
         "parent_rank": {str(i): request.ranks[r] for i, r in spread.parent.items()},
         "scattered": sorted(found.scattered),
-        "lower_bound": lower_bound(instance),
+        "lower_bound": lower_bound(request.instance),
         "fullest_before": fullest(request, work[0]),
         "fullest_after": fullest(request, work[1]),
         "load_before": by_rank(request, load[0]),
@@ -144,7 +170,9 @@ def plan(args: Args) -> dict[str, Json]:
         "triggered_before": uneven[0] > request.threshold,
         "triggered_after": uneven[1] > request.threshold,
         "inodes_to_move": moved_inodes(
-            with_parts(proposal.before, found.before), with_parts(proposal.after, found.after), instance.s
+            with_parts(proposal.before, found.before),
+            with_parts(proposal.after, found.after),
+            request.instance.s,
         ),
         "worthwhile": proposal.worthwhile,
     }

@@ -563,7 +563,9 @@ def all_on_rank_0(sizes: Sequence[float], families: dict[str, Any], ranks: Seque
     usual = {"staying": 0.0, "parent": 0}
     return arguments(
         [[0]] * len(sizes),
-        **dict.fromkeys(("wss", "reqs", "rentries"), list(sizes)),
+        wss=list(sizes),
+        reqs=list(sizes),
+        rentries=list(sizes),
         ranks=list(ranks),
         all_ranks=[0, 1, 2, 3],
         heavy_mode="fanout",
@@ -593,9 +595,29 @@ def test_what_stays_with_the_parent_may_have_a_rank_to_itself() -> None:
 
 
 def test_what_is_beside_a_heavy_one_is_met_by_few_of_its_children() -> None:
-    """The heavy one fills a rank, and what is beside it two thirds of one: neither parts nor wholes are even."""
+    """Neither halves nor the whole of what fills more than a rank are even with it."""
     args = all_on_rank_0([892.0, 545.0], {"0": {"weights": [1] * 4}}, [1, 3])
     assert max(answer(args)["load_after"]) == pytest.approx(545.0 + 892.0 / 4)
+
+
+def with_even_requests(cache: float) -> dict[str, Any]:
+    """Each of four ranks has ten subvolumes of 25 req/s; those of rank 0 are four times as large."""
+    sizes = [4000.0] * 10 + [1000.0] * 30
+    return arguments(
+        [[rank] for rank in range(4) for _ in range(10)],
+        **{"wss": sizes, "reqs": [25.0] * 40, "rentries": sizes, "cache_inodes": cache, "capacity": 250.0},
+        ranks=[0, 1, 2, 3],
+        all_ranks=[0, 1, 2, 3],
+    )
+
+
+def test_requests_that_are_even_are_not_made_uneven_for_the_sake_of_caches_that_hold_all() -> None:
+    result = answer(with_even_requests(1e6))
+    assert (result["worthwhile"], result["imbalance_after"]) == (False, 0.0)
+
+
+def test_where_a_cache_is_too_small_working_sets_leave_it_though_requests_are_even() -> None:
+    assert answer(with_even_requests(25_000.0))["worthwhile"]
 
 
 @st.composite

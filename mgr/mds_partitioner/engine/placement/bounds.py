@@ -51,18 +51,24 @@ def badness(instance: Instance, placement: Placement) -> float:
     """What a plan is to lower: the fullest usable rank's workload or requests, whichever is the larger
     multiple of its lower bound (of requests, of NOISE times that), plus the part by which the working sets on
     some usable rank exceed its room.
+    """
+    loads = rank_loads(placement, instance.w, instance.ranks)[: instance.usable]
+    busy = rank_loads(placement, instance.q, instance.ranks)[: instance.usable]
+    lower, least_busy = max(lower_bound(instance), 1e-300), max(lower_bound(by_requests(instance)), 1e-300)
+    return max(float(loads.max()) / lower, float(busy.max()) / (NOISE * least_busy)) + crammed(
+        instance, placement
+    )
+
+
+def crammed(instance: Instance, placement: Placement) -> float:
+    """The part of its room by which the working sets on some usable rank exceed it; 0 where all fit.
 
     A subvolume too large for any rank counts as filling one: nothing can be done about the rest of it.
     """
-    split = instance.heavy | instance.fixed
     room = room_a_rank(instance)
-    sizes = np.where(split, instance.s, np.minimum(instance.s, room))
-    loads = rank_loads(placement, instance.w, instance.ranks)[: instance.usable]
+    sizes = np.where(instance.heavy | instance.fixed, instance.s, np.minimum(instance.s, room))
     inodes = rank_loads(placement, sizes, instance.ranks)[: instance.usable]
-    busy = rank_loads(placement, instance.q, instance.ranks)[: instance.usable]
-    crammed = max(0.0, float(inodes.max()) / room - 1.0)
-    lower, least_busy = max(lower_bound(instance), 1e-300), max(lower_bound(by_requests(instance)), 1e-300)
-    return max(float(loads.max()) / lower, float(busy.max()) / (NOISE * least_busy)) + crammed
+    return max(0.0, float(inodes.max()) / room - 1.0)
 
 
 def worth(old: float, new: float, instance: Instance) -> bool:
