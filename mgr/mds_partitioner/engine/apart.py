@@ -11,9 +11,12 @@ import numpy as np
 
 from .arrays import Floats, Ints
 from .fanout import Fanout
-from .placement.instance import GONE, SEVERAL, Instance, Placement
-from .placement.rebalance import rebalance
+from .placement.bounds import room_a_rank
+from .placement.instance import GONE, SEVERAL, Instance, Placement, rank_loads
+from .placement.rebalance import homes, rebalance
+from .placement.relabel import fewest_inodes
 from .placement.spread import Children, shares
+from .placement.task import Task, fullest
 
 Families = Mapping[int, Children]  # by heavy
 
@@ -21,7 +24,7 @@ Families = Mapping[int, Children]  # by heavy
 def placed_apart(instance: Instance, families: Families) -> tuple[Placement, Fanout]:
     """Where everything goes, these heavies on the ranks of their children."""
     rows, sizes = instance.w.size, [_pieces(family).size for family in families.values()]
-    found = rebalance(_apart(instance, families))
+    found = _stayed(_apart(instance, families))
     children, parent, parts = {}, {}, {}
     for (heavy, family), given in zip(families.items(), np.split(found.single[rows:], np.cumsum(sizes)[:-1])):
         count = family.weights.size
@@ -34,6 +37,28 @@ def placed_apart(instance: Instance, families: Families) -> tuple[Placement, Fan
     single[list(families)] = SEVERAL
     own = {h: tuple(sorted({parent[h], *children[h].tolist()})) for h in families}
     return Placement(single, {**found.several, **own}), Fanout(parent, children, parts)
+
+
+def _stayed(instance: Instance) -> Placement:
+    """A rebalance, what it puts together on the ranks where most inodes of it are already."""
+    found = rebalance(instance)
+    items = np.flatnonzero(~instance.fixed & ~instance.heavy)
+    rest = replace(found, single=np.where(instance.fixed, found.single, SEVERAL))
+    base_w, base_s = (
+        rank_loads(rest, values, instance.ranks)[: instance.usable] for values in (instance.w, instance.s)
+    )
+    task = Task(
+        w=instance.w[items],
+        s=instance.s[items],
+        cur=homes(instance)[items],
+        base_w=base_w,
+        base_s=base_s,
+        room=room_a_rank(instance),
+    )
+    placed = found.single[items]
+    single = found.single.copy()
+    single[items] = fewest_inodes(task, placed, fullest(task, placed), instance.closed)
+    return replace(found, single=single)
 
 
 def _apart(instance: Instance, families: Families) -> Instance:

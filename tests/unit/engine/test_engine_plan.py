@@ -594,6 +594,15 @@ def test_what_stays_with_the_parent_may_have_a_rank_to_itself() -> None:
     assert result["parent_rank"]["0"] not in result["children_ranks"]["0"]
 
 
+@pytest.mark.parametrize("full", [[], [0]])
+def test_most_of_what_is_taken_apart_stays_where_it_is(full: Sequence[int]) -> None:
+    """The parent has far more than its children together."""
+    args = all_on_rank_0([1000.0], {"0": {"weights": [1] * 8, "staying": 0.7}}, [0, 1, 2, 3])
+    result = answer(args | {"saturated": full})
+    assert result["parent_rank"]["0"] == 0 and 0 not in result["children_ranks"]["0"]
+    assert result["inodes_to_move"] == pytest.approx(300.0)
+
+
 def test_what_is_beside_a_heavy_one_is_met_by_few_of_its_children() -> None:
     """Neither halves nor the whole of what fills more than a rank are even with it."""
     args = all_on_rank_0([892.0, 545.0], {"0": {"weights": [1] * 4}}, [1, 3])

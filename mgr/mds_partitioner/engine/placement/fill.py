@@ -10,7 +10,7 @@ from .exchange import exchange
 from .instance import TOLERANCE
 from .localsearch import improve
 from .lpt import place, resettle
-from .relabel import relabel
+from .relabel import fewest_moves
 from .task import Task, fullest, moves, overflow, totals
 
 MOST_ROUNDS = 20
@@ -46,7 +46,7 @@ def anew_large(task: Task, target: float, enough: float) -> Ints:
 def anew(task: Task, target: float, enough: float) -> Ints:
     """All items placed anew, each group of a rank on the rank where most of it is."""
     scratch = exchange(task, place(task, np.full_like(task.cur, -1)), target)
-    return relabel(task, scratch, max(fullest(task, scratch), enough))
+    return fewest_moves(task, scratch, max(fullest(task, scratch), enough))
 
 
 def relieve(task: Task, start: Ints, target: float, largest: tuple[float, float] = (np.inf, np.inf)) -> Ints:
