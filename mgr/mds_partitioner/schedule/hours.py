@@ -28,9 +28,16 @@ def closed(at: datetime, settings: SchedulerSettings) -> str:
         return why
     if not _within(f"{at:%H%M}", MIDNIGHT.get(s.begin_time, s.begin_time), s.end_time):
         return f"it acts from {s.begin_time} to {s.end_time} only (begin_time, end_time)"
-    if not _within(f"{at.isoweekday() % 7}", str(s.begin_weekday), str(s.end_weekday)):
+    if not _on(at.isoweekday() % 7, s.begin_weekday, s.end_weekday):
         return f"it acts from weekday {s.begin_weekday} to {s.end_weekday} only (begin_weekday, end_weekday)"
     return ""
+
+
+def _on(today: int, begin: int, end: int) -> bool:
+    """The last day counts where the week does not end in between: so mgr/balancer has it."""
+    if begin == end:
+        return True
+    return begin <= today <= end if begin < end else today >= begin or today < end
 
 
 def _within(now: str, begin: str, end: str) -> bool:

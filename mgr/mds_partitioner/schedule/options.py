@@ -48,7 +48,14 @@ SCHEDULER_OPTIONS = [
         0,
         6,
     ),
-    option("end_weekday", "uint", 0, "weekday before which it may act", 0, 6),
+    option(
+        "end_weekday",
+        "uint",
+        0,
+        "weekday until which it may act; if above begin_weekday it is the last, as for mgr/balancer",
+        0,
+        6,
+    ),
 ]
 
 

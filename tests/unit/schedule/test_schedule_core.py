@@ -1040,6 +1040,24 @@ def test_a_rank_that_does_not_answer_gets_nothing() -> None:
     assert stalls(looks=4, mute=True) == []
 
 
+@pytest.mark.parametrize(
+    ("sick", "mute"), [(RankView(3, 30.0, 12.0, False, 600.0, 16.0), ()), (RankView(3, 0.0), (3,))]
+)
+def test_nothing_that_is_new_goes_to_a_rank_that_crawls_or_does_not_answer(
+    sick: RankView, mute: Sequence[int]
+) -> None:
+    ranks = (*(RankView(r, 300.0, 0.5, False, 600.0, 16.0) for r in range(3)), sick)
+    old = tuple(Piece(r + 1, f"/{r}", r, 300.0 if r < 3 else sick.requests, 100.0) for r in range(4))
+    state, targets = State(), Counter[int]()
+    for look in range(20):
+        new = tuple(Piece(100 * look + k, f"/{look}/{k}", 0, 0.0, 1.0, fresh=True) for k in range(10, 40))
+        seen = View(look * LOOK, ranks, (*old, *new), mute=frozenset(mute))
+        state, decision = Scheduler(state, seen, Limits()).decide()
+        if look > 10:
+            targets.update(move.target for move in decision.moves)
+    assert targets[1] > 50 < targets[2] and not targets[3]
+
+
 def test_a_rank_that_crawls_beside_others_that_rest_is_not_relieved_of_its_scan() -> None:
     ranks = [RankView(r, 200.0, 0.2, False, 2000.0) for r in range(3)]
     ranks.append(RankView(3, 100.0, 9.0, False, 2000.0))

@@ -171,7 +171,7 @@ def _free(look: Look) -> list[int]:
 
 
 def _roomy(look: Look) -> list[int]:
-    return [rank for rank in quick(look) if rank not in look.busy]
+    return [rank for rank in quick(look) if rank in look.trusted and rank not in look.busy]
 
 
 def quick(look: Look) -> list[int]:

@@ -125,7 +125,7 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     room = max(0, min(budgets.moves(), budgets.pins_of_the_new(), budgets.unhurried_today()))
     away = look.together.keys() | look.state.split | look.kept
     single = [p for p in look.view.pieces if p.ino not in away]
-    found = placed(single, known, look.loads, look.capacity)[:room]
+    found = placed(single, known, look.loads, look.trusted)[:room]
     empty = [m for m in found if m.inodes <= EMPTY]
     others = sorted((m for m in found if m.inodes > EMPTY), key=lambda m: m.inodes)
     taken, left = accumulate(move.inodes for move in others), budgets.of_the_new()

@@ -30,7 +30,7 @@ def _ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
     late = expected(state.wakes, used, view.now, since, limits.horizon)
     by = Stakes(look.price, pace.inodes, moves, pace.idle)
     weight = weights(sleepers, state.wakes)
-    found = spread(sleepers, weight, look.capacity, late, _resting(state), by)
+    found = spread(sleepers, weight, look.trusted, late, _resting(state), by)
     if not found:
         return state, decision
     why = f"{count(found)} of what nobody uses now, as what slept woke lately; {decision.why}"

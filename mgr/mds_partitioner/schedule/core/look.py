@@ -144,6 +144,13 @@ class Look:
         return frozenset(rank for rank in there if self.loads[rank] < share[rank])
 
     @cached_property
+    def trusted(self) -> dict[int, float]:
+        """What ranks can serve, req/s, of which there is no doubt: what is sent somewhere in advance goes to
+        one of these."""
+        sick = self.doubted | self.crawling | self.view.mute
+        return {rank: able for rank, able in self.capacity.items() if rank not in sick}
+
+    @cached_property
     def doubt(self) -> float:
         """What these can do, in parts of what all can."""
         return sum(self.capacity[r] for r in self.doubted) / sum(self.capacity[r] for r in self.loads)

@@ -27,7 +27,8 @@ def placed(
     None as long as all that may be moved is on one rank: then nothing was ever to be spread.
 
     :param known: inode numbers of pieces that were moved before
-    :param load: req/s by rank, as expected; capacity: the same that each can serve
+    :param load: req/s by rank, as expected
+    :param capacity: req/s that each can serve that may get something
     """
     seen = [p for p in pieces if p.rank is not None]
     new = [
@@ -35,9 +36,9 @@ def placed(
         for p in seen
         if p.fresh and not p.held and p.rank in load and p.at_most <= SMALL and p.ino not in known
     ]
-    if not new or len({p.rank for p in seen}) < 2:
+    if not (new and capacity) or len({p.rank for p in seen}) < 2:
         return []
-    bits = max(BITS, (EACH * len(load) - 1).bit_length())
+    bits = max(BITS, (EACH * len(capacity) - 1).bit_length())
     owner = _table(load, capacity, 1 << bits)
     entry = {p.ino: _entry(p, bits) for p in new}
     return [_move(p, entry[p.ino], owner) for p in new if owner[entry[p.ino]] != p.rank]
@@ -45,7 +46,7 @@ def placed(
 
 def _table(load: Mapping[int, float], capacity: Mapping[int, float], entries: int) -> list[int]:
     """The rank of each entry; those of one are in a row, so what is made in a row is spread as they are."""
-    ranks = sorted(load)
+    ranks = sorted(capacity)
     even = LookupTable.round_robin(entries, len(ranks))
     shifts = adjust(even, [load[r] for r in ranks], [max(capacity[r], 1e-9) for r in ranks])
     return [ranks[server] for server in sorted(even.moved(shifts).owners)]
