@@ -11,7 +11,7 @@ import numpy as np
 
 from .arrays import Floats, Ints
 from .fanout import Fanout
-from .placement.bounds import room_a_rank
+from .placement.bounds import badness, room_a_rank, worth
 from .placement.instance import GONE, SEVERAL, Instance, Placement, rank_loads
 from .placement.rebalance import homes, rebalance
 from .placement.relabel import fewest_inodes
@@ -40,8 +40,12 @@ def placed_apart(instance: Instance, families: Families) -> tuple[Placement, Fan
 
 
 def _stayed(instance: Instance) -> Placement:
-    """A rebalance, what it puts together on the ranks where most inodes of it are already."""
+    """Rebalanced while that gains enough, and what is put together is where most inodes of it were."""
     found = rebalance(instance)
+    again = rebalance(replace(instance, current=found))
+    while worth(badness(instance, found), badness(instance, again), instance):
+        found = again
+        again = rebalance(replace(instance, current=found))
     items = np.flatnonzero(~instance.fixed & ~instance.heavy)
     rest = replace(found, single=np.where(instance.fixed, found.single, SEVERAL))
     base_w, base_s = (

@@ -5,6 +5,7 @@ its directories there. How many ranks it gets is found with equal parts, and wha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from .apart import placed_apart
 from .arrays import Floats
-from .fanout import Fanout, fanout, standing
+from .fanout import Fanout, fanout, split_loads, standing
 from .placement.bounds import badness, worth
 from .placement.instance import TOLERANCE, Instance, Placement, changed, spread_over_mask
 from .placement.keep import keep
@@ -39,15 +40,21 @@ class Settled:
 def settle(request: PlanRequest) -> Settled:
     """Heavies that can stay as they stand do, unless to split them anew is better and gains enough over what
     there is. By equal parts alone that may seem so where one child has most of the load, and several heavies
-    that are split one after the other meet on one rank: so their children are also placed together."""
+    that are split one after the other meet on one rank: so their children are also placed together. That
+    takes more pins, and is for what gains enough."""
     stands = standing(request)
     first = _around(request, stands, {}, propose)
     if not stands:
         return first
     stays = {h: part for h, part in stands.items() if _may_stay(request, h, part)}
-    ways = (first, _around(request, stands, {}, evened), _apart(request, stands, first.scattered))
-    anew = min(ways, key=lambda way: round(_badness(request, way), 2))
-    kept, cost = _around(request, stands, stays, propose), _badness(request, anew)
+    ways = (first, _around(request, stands, {}, evened))
+    anew, apart = (
+        min(ways, key=lambda way: round(_cost(request, way), 2)),
+        _apart(request, stands, first.scattered),
+    )
+    if worth(_cost(request, anew), _cost(request, apart), request.instance):
+        anew = apart
+    kept, cost = _around(request, stands, stays, propose), _cost(request, anew)
     better = cost * (1.0 + TOLERANCE) < _badness(request, kept)
     if better and worth(_badness_now(request, stays), cost, request.instance):
         return replace(anew, proposal=replace(anew.proposal, worthwhile=True))
@@ -115,6 +122,16 @@ def _with_fixed(request: PlanRequest, stays: Parts) -> Instance:
 
 def _badness(request: PlanRequest, found: Settled) -> float:
     return badness(request.instance, with_parts(found.proposal.after, found.after))
+
+
+def _cost(request: PlanRequest, found: Settled) -> float:
+    """The badness; infinite where a closed rank would have more than it has."""
+    for values in (request.instance.w, request.instance.q):
+        before = split_loads(request, found.proposal.before, found.before, values)
+        after = split_loads(request, found.proposal.after, found.after, values)
+        if any(after[r] > before[r] * (1.0 + TOLERANCE) for r in request.instance.closed):
+            return math.inf
+    return _badness(request, found)
 
 
 def _badness_now(request: PlanRequest, stays: Parts) -> float:

@@ -603,6 +603,33 @@ def test_most_of_what_is_taken_apart_stays_where_it_is(full: Sequence[int]) -> N
     assert result["inodes_to_move"] == pytest.approx(300.0)
 
 
+def test_no_heavy_one_is_taken_apart_for_next_to_nothing() -> None:
+    """Each on a rank of its own is 1 % worse than with hundreds of pins."""
+    sizes = [1020.0, 1000.0, 1000.0, 980.0]
+    args = all_on_rank_0(sizes, {"0": {"weights": [1] * 500}}, [0, 1, 2, 3])
+    assert sorted(answer(args)["new"]) == [[0], [1], [2], [3]]
+
+
+@pytest.mark.parametrize("others", [[], [(0, 200.0), (1, 300.0)]])
+def test_a_full_rank_that_has_little_of_a_heavy_one_gets_no_more_of_it(
+    others: list[tuple[int, float]],
+) -> None:
+    family = {"weights": [1] * 10, "current": [0] + [1] * 9, "staying": 0.0, "parent": 1}
+    sizes = [1000.0, *(size for _, size in others)]
+    args = arguments(
+        [[0, 1], *([rank] for rank, _ in others)],
+        **dict.fromkeys(("wss", "reqs", "rentries"), sizes),
+        ranks=[0, 1],
+        all_ranks=[0, 1],
+        heavy_mode="fanout",
+        children={"0": family},
+        cache_inodes=1e9,
+    )
+    assert answer(args)["load_after"][0] > 400.0
+    full = answer(args | {"saturated": [0]})
+    assert full["load_after"][0] <= full["load_before"][0]
+
+
 def test_what_is_beside_a_heavy_one_is_met_by_few_of_its_children() -> None:
     """Neither halves nor the whole of what fills more than a rank are even with it."""
     args = all_on_rank_0([892.0, 545.0], {"0": {"weights": [1] * 4}}, [1, 3])
