@@ -427,9 +427,9 @@ class Partitioner:
         choice.refuse_unexecuted(run, live, fs.name)
         if run.head.state in (ROLLED_BACK, ROLLING_BACK) and not run.memory.halted:
             return run
-        newer = [r.plan.name for r in live if r.plan.created > run.plan.created]
+        newer = [other for other in live if choice.made_after(other, run)]
         if newer:
-            raise Busy(f"plan '{newer[-1]}' was made after '{run.plan.name}': roll that one back first")
+            raise Busy(choice.rolled_back_first(newer[-1], run))
         self.undo(run, halts)
         return run
 

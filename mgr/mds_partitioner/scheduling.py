@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from . import clock
-from .act.choice import live, made_after, operators, under_way
+from .act.choice import live, made_after, operators, rolled_back_first, under_way
 from .act.registry import Plans
 from .act.run import ACTIVE, HOURS_OVER, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
 from .ceph.host import Host
@@ -241,8 +241,7 @@ class Scheduling:
     def _refuse_under_newer(self, fs: FsState, watch: Watch) -> None:
         newer = self._newer(fs, watch)
         if newer is not None:
-            name, oldest = (run.plan.name for run in newer)
-            raise Busy(f"plan '{name}' was made after '{oldest}': roll that one back first")
+            raise Busy(rolled_back_first(*newer))
 
     def _newer(self, fs: FsState, watch: Watch) -> tuple[Run, Run] | None:
         """An operator's plan to be rolled back before all that was done since the start, and the oldest

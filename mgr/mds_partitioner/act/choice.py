@@ -229,6 +229,11 @@ def made_after(one: Run, other: Run) -> bool:
     return one is not other and one.plan.created > other.plan.created
 
 
+def rolled_back_first(newer: Run, older: Run) -> str:
+    """That the older one is not rolled back under the newer one, in words."""
+    return f"plan '{newer.plan.name}' was made after '{older.plan.name}': roll that one back first"
+
+
 def replaced_since(run: Run, step: Step, runs: Iterable[Run]) -> bool:
     """Has a later plan of ours found what a step of this one has set, to put another value in its place?"""
     return any(

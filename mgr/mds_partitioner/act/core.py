@@ -36,6 +36,7 @@ from .run import (
     Head,
     Record,
     on_way_home,
+    paused_by_command,
 )
 
 
@@ -363,7 +364,7 @@ def interrupted(head: Head) -> str:
 def paused(head: Head, why: str, *, over: bool = False) -> Head:
     """The head of a plan that has to wait for the cluster; an operator's pause stays his, unless it is
     ``over``. What is not under way waits for nothing: it would go on by itself afterwards."""
-    if head.state not in ACTIVE or (head.state == PAUSED and head.by_operator and not over):
+    if head.state not in ACTIVE or (paused_by_command(head) and not over):
         return head
     return replace(
         head, state=PAUSED, why=shortened(why), by_operator=False, until=None, resume_to=interrupted(head)

@@ -243,7 +243,7 @@ def removed(run: Run) -> dict[str, object]:
 def held_by_operator(run: Run, now: Now) -> bool:
     """Does an operator's stop or pause hold?"""
     head, memory = run.head, run.memory
-    ordered = memory.halted or (head.state == PAUSED and head.by_operator)
+    ordered = memory.halted or paused_by_command(head)
     return ordered and (memory.hold is None or now.steady < memory.hold)
 
 

@@ -18,13 +18,13 @@ from ..act.run import (
     KEPT,
     LATE,
     LET_BE,
-    PAUSED,
     ROLLED_BACK,
     ROLLING_BACK,
     SKIPPED,
     STOPPED,
     UNDONE,
     Run,
+    paused_by_command,
     paused_by_guard,
     scheduler_user,
     taken_from,
@@ -144,7 +144,7 @@ class Orders:
             if not paused_by_guard(run.head):  # while it waits nothing moves
                 self._tick_interval.shorten(fs.fscid)
                 watch.ordered = self._now().steady
-            held = run.head.state == STOPPED or (run.head.state == PAUSED and run.head.by_operator)
+            held = run.head.state == STOPPED or paused_by_command(run.head)
             if run.heading() != ROLLING_BACK or held:
                 self._undo(run, halts)
                 self._planned()
