@@ -314,8 +314,8 @@ def next_step(
 
 
 def _due(plan: Plan, heading: str, records: Mapping[int, Record], troubled: Collection[int]) -> Due:
-    find = _find_back if heading == ROLLING_BACK else _find_forward
-    moving, ready = find(plan, records, troubled)
+    back = heading == ROLLING_BACK
+    moving, ready = _find_back(plan, records, troubled) if back else _find_forward(plan, records)
     found = {*moving, *ready}
     return Due(
         [i for i in moving if i not in troubled],
@@ -324,9 +324,7 @@ def _due(plan: Plan, heading: str, records: Mapping[int, Record], troubled: Coll
     )
 
 
-def _find_forward(
-    plan: Plan, records: Mapping[int, Record], troubled: Collection[int]
-) -> tuple[list[int], list[int]]:
+def _find_forward(plan: Plan, records: Mapping[int, Record]) -> tuple[list[int], list[int]]:
     steps = plan.steps
     moving = [i for i in sorted(records) if records[i].state in (INTENT, UNDOING)]
     waiting = [i for i in range(len(steps)) if i not in records]

@@ -73,7 +73,7 @@ def choose_capacity(
     undisturbed: Bools,
     option: float,
     earlier: float | None,
-    least: float | None = None,
+    least: float | None,
 ) -> Capacity:
     """The option when it is not 0, else what this window teaches, else what was learned earlier.
 

@@ -47,9 +47,9 @@ def number(args: Args, name: str, low: float = 0.0, above: bool = False) -> floa
     raise BadInputError(f"{name} is {shown(value)}; allowed: a number {'above' if above else 'from'} {low:g}")
 
 
-def number_or_none(args: Args, name: str, above: bool = True) -> float | None:
-    """null or a finite number > 0 (>= 0 unless above)."""
-    return None if required(args, name) is None else number(args, name, 0.0, above)
+def number_or_none(args: Args, name: str) -> float | None:
+    """null or a finite number > 0."""
+    return None if required(args, name) is None else number(args, name, above=True)
 
 
 def choice(args: Args, name: str, allowed: Sequence[str]) -> str:

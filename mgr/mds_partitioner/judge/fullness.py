@@ -68,7 +68,7 @@ class Fullness:
 
 
 def fullness(
-    series: Mapping[int, Sequence[RankSample]], last: Fullness, engine: Engine, awaited: Collection[int] = ()
+    series: Mapping[int, Sequence[RankSample]], last: Fullness, engine: Engine, awaited: Collection[int]
 ) -> Fullness:
     """Ask the engine about the last epochs, one row a rank.
 

@@ -233,9 +233,7 @@ class Doubt:
 SURE = Doubt()
 
 
-def steps_off(
-    switch: Switch, fs: FsState, late: bool = False, needed: bool = False, doubt: Doubt = SURE
-) -> tuple[Step, ...]:
+def steps_off(switch: Switch, fs: FsState, late: bool, needed: bool, doubt: Doubt) -> tuple[Step, ...]:
     """Put back what was replaced, remove our objects, forget the record; what an operator set since stays.
 
     After any part of them, all may be made again, as seen from there.

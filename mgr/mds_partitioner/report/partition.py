@@ -255,7 +255,7 @@ def _problems(run: Run, where: SubtreeMap) -> list[str]:
 
 
 def plans_value(
-    runs: Sequence[Run], removed: Sequence[Run] = (), unreadable: Sequence[str] = ()
+    runs: Sequence[Run], removed: Sequence[Run], unreadable: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Plans as plain data, oldest first; then those of file systems that were removed, and those that cannot
     be read, of which the name alone is known."""
@@ -281,7 +281,7 @@ def removed_state(run: Run) -> str:
     return f"{run_state(run)}; file system removed"
 
 
-def plans_text(runs: Sequence[Run], removed: Sequence[Run] = (), unreadable: Sequence[str] = ()) -> str:
+def plans_text(runs: Sequence[Run], removed: Sequence[Run], unreadable: Sequence[str]) -> str:
     """A row a plan."""
     rows: list[tuple[Any, ...]] = [
         (run.plan.name, state, len(run.plan.steps), f"{progress(run):.0%}", run.plan.heavy_mode)

@@ -71,7 +71,7 @@ def test_a_full_rank_is_recognised_within_three_epochs_however_few_its_clients(c
     rate, latency, fetches = seen(MEASURED[clients][:3])
     marks = saturated_epochs(rate, latency, fetches)
     assert saturated_ranks(marks).tolist() == [True, False, False, False]
-    capacity = choose_capacity(rate, marks, np.ones_like(marks), 0.0, None)
+    capacity = choose_capacity(rate, marks, np.ones_like(marks), 0.0, None, None)
     assert capacity.source is CapacitySource.LEARNED
     assert capacity.value == pytest.approx(np.mean(rate[0]), rel=0.2)
 
@@ -144,7 +144,7 @@ def chosen(
 ) -> Capacity:
     """Of one rank. moves: it exports while it is full"""
     calm = np.array([[not (moves and own) for own in full]])
-    return choose_capacity(np.array([rate]), np.array([full]), calm, option, earlier)
+    return choose_capacity(np.array([rate]), np.array([full]), calm, option, earlier, None)
 
 
 def test_the_option_comes_before_what_was_learned() -> None:
@@ -179,16 +179,16 @@ def test_where_ranks_export_all_the_time_capacity_is_what_they_serve_meanwhile_o
 def test_a_slow_rank_that_is_full_does_not_say_what_quicker_ones_can_do() -> None:
     rate = np.array([[800.0] * 4, [200.0] * 4])
     marks = np.array([[False] * 4, [True] * 4])
-    assert choose_capacity(rate, marks, np.ones_like(marks), 0.0, None) == Capacity(
+    assert choose_capacity(rate, marks, np.ones_like(marks), 0.0, None, None) == Capacity(
         800.0, CapacitySource.LEARNED
     )
-    assert choose_capacity(rate, marks, np.ones_like(marks), 0.0, 1000.0).value == 800.0
+    assert choose_capacity(rate, marks, np.ones_like(marks), 0.0, 1000.0, None).value == 800.0
 
 
 def test_capacity_is_of_a_rank_that_was_saturated_often() -> None:
     rate = np.array([[400.0, 500.0, 450.0, 100.0], [9000.0, 1.0, 1.0, 1.0]])
     marks = np.array([[True, True, True, False], [True, False, False, False]])
-    capacity = choose_capacity(rate, marks, np.ones_like(marks), 0.0, None)
+    capacity = choose_capacity(rate, marks, np.ones_like(marks), 0.0, None, None)
     assert capacity.value == pytest.approx(450.0)
 
 

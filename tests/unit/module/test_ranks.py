@@ -159,7 +159,9 @@ def test_a_full_rank_teaches_what_it_can_do_however_often_it_is_looked_at(interv
             for rank, (name, rate, at) in enumerate(zip("ab", (1000.0, 300.0), reports))
         )
         history = history.plus(tuple(both), float(now))
-    taught = fullness(history.series(), Fullness(), lambda name, arguments: CALLS[name](arguments)).capacity
+    taught = fullness(
+        history.series(), Fullness(), lambda name, arguments: CALLS[name](arguments), ()
+    ).capacity
     assert {name: round(each.value) for name, each in taught.items()} == {"a": 1000, "b": 300}
 
 

@@ -216,7 +216,7 @@ def test_a_finished_plan_says_how_many_steps_were_skipped_and_why() -> None:
     assert run_line(run) == "plan 'p' on 'cephfs': done, 2 of 3 steps skipped, 100%"
     text = run_text(run, HERE, 20)
     assert "skipped: an operator changed it from -1 to 2" in text and "skipped: '/volumes" in text
-    assert "done, 2 of 3 steps skipped" in plans_text([run])
+    assert "done, 2 of 3 steps skipped" in plans_text([run], [], [])
     assert (run_value(run, HERE)["state"], run_value(run, HERE)["skipped"]) == (DONE, 2)
     assert (row_states(run)[0].status, row_states(run)[1].status) == ("Done", "Skipped")
 

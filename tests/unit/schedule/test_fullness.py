@@ -26,7 +26,7 @@ def seen(row: RankSample, known: dict[str, Taught], full: bool, value: float | N
         )
         return {"full": [0] if full else [], "capacities": [value]}
 
-    return fullness({0: [row]}, Fullness(capacity=known), engine)
+    return fullness({0: [row]}, Fullness(capacity=known), engine, ())
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,9 @@ def test_a_rank_that_rests_beside_full_ones_can_do_more(
 
     rests, full = sample(served, inside), replace(sample(700.0, crowd), rank=1, name="m1")
     known = {"m0": Taught(430.0, 30.0), "m1": Taught(700.0, 30.0)}
-    found = fullness({0: [rests] * reports, 1: [full] * reports}, Fullness(capacity=known), engine).capacity
+    found = fullness(
+        {0: [rests] * reports, 1: [full] * reports}, Fullness(capacity=known), engine, ()
+    ).capacity
     assert found["m0"] == Taught(430.0, crowded)
     assert found["m1"].inside == 30.0
 
@@ -109,7 +111,7 @@ def test_what_rests_though_it_does_as_much_as_full_ones_did_that_easily(
         return {"full": [1], "capacities": [None, 200.0]}
 
     rests, full = sample(served, 0.3), replace(sample(200.0, 25.0), rank=1, name="m1")
-    found = fullness({0: [rests] * 6, 1: [full] * 6}, Fullness(), engine).capacity
+    found = fullness({0: [rests] * 6, 1: [full] * 6}, Fullness(), engine, ()).capacity
     assert found.get("m0") == taught
 
 
@@ -163,7 +165,7 @@ def tries(busy: Callable[[int], bool], looks: int) -> list[int]:
     found, tried = Fullness(), []
     for look in range(looks):
         rows = beside(NOTHING, busy=6 if busy(look) else 0)
-        found = fullness(rows, replace(found, capacity=known), one_is_full)
+        found = fullness(rows, replace(found, capacity=known), one_is_full, ())
         tried += [] if "m1" in found.capacity else [look]
     return tried
 
@@ -209,13 +211,13 @@ def test_what_all_full_ranks_show_alike_counts_for_the_others(
     }
     known = {"m0": Taught(700.0, 30.0), "m1": Taught(700.0, 30.0), "m2": Taught(1000.0, 30.0)}
     before = {name: taught.value for name, taught in known.items()}
-    found = fullness(rows, Fullness(capacity=known, before=(before,)), engine)
+    found = fullness(rows, Fullness(capacity=known, before=(before,)), engine, ())
     assert found.capacity["m2"] == Taught(pytest.approx(other, rel=0.01), 30.0)
 
     def later(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return {"full": [0, 1, 2] if full else [0, 1], "capacities": arguments["earlier"]}
 
-    assert fullness(rows, found, later).capacity == found.capacity, "once"
+    assert fullness(rows, found, later, ()).capacity == found.capacity, "once"
 
 
 @pytest.mark.parametrize(

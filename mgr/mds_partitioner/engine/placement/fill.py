@@ -2,6 +2,8 @@
 """One rank for each item that gets one: keep what can stay, place the rest, and only if need be start
 over."""
 
+from functools import partial
+
 import numpy as np
 
 from ..arrays import Ints
@@ -29,15 +31,15 @@ def fill(task: Task, target: float, enough: float) -> Ints:
     if not task.w.size:
         return task.cur
     plan = polish(task, relieve(task, task.cur, target), enough)
-    for attempt in (anew_large, anew):
+    for attempt in (partial(anew_large, task, target), partial(anew, task, target, enough)):
         if fits(task, plan, enough):
             break
-        other = polish(task, attempt(task, target, enough), enough)
+        other = polish(task, attempt(), enough)
         plan = min(plan, other, key=lambda rank: cost(task, rank, enough))
     return plan
 
 
-def anew_large(task: Task, target: float, enough: float) -> Ints:
+def anew_large(task: Task, target: float) -> Ints:
     """The large items placed anew, and smaller ones moved out of their way."""
     large = LARGE * target
     return relieve(task, resettle(task, target, large), target, (large, np.inf))
