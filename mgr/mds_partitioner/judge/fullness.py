@@ -10,7 +10,7 @@ from statistics import fmean
 
 from ..engine.inside import CHANGED, CROWD, INSIDE, with_fewer
 from ..model import RankSample
-from .verdict import Engine, column, moved
+from .verdict import Engine, column, rank_rows
 
 ALIKE = 0.9  # of the larger of two capacities that are the same but for noise
 MORE = 1.5  # times the requests inside: a rank that has so many serves more for that alone
@@ -80,12 +80,9 @@ def fullness(
     answer = engine(
         "capacities",
         {
-            "ranks": list(series),
+            **rank_rows(series),
+            # Not filled in as a verdict's are: beside a load that was not told there is no latency either.
             "loads": [[s.requests for s in row] for row in series.values()],
-            "latency": [[s.own for s in row] for row in series.values()],
-            "fetches": [[s.fetches for s in row] for row in series.values()],
-            "work": [[s.work for s in row] for row in series.values()],
-            "moved": moved(series),
             "passed": [[s.forwards for s in row] for row in series.values()],
             "earlier": [known[name].value if name in known else None for name in names],
         },

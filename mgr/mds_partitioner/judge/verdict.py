@@ -125,12 +125,8 @@ def rank_arguments(
     """
     settings = settings.checked()
     return {
-        "ranks": list(series),
+        **rank_rows(series),
         "loads": [_loads(row) for row in series.values()],
-        "latency": [[s.own for s in row] for row in series.values()],
-        "fetches": [[s.fetches for s in row] for row in series.values()],
-        "work": [[s.work for s in row] for row in series.values()],
-        "moved": moved(series),
         "capacity": settings.rank_capacity,
         "learned_capacity": learned,
         "least_capacity": None,
@@ -154,9 +150,16 @@ def _loads(row: Sequence[RankSample]) -> list[float]:
     return [0.0 if math.isnan(load) else load for load in (*loads[:-1], row[-1].requests)]
 
 
-def moved(series: Mapping[int, Sequence[RankSample]]) -> list[list[float]]:
-    """Inodes/s that each rank exported and imported, (ranks, epochs)."""
-    return [[s.exported + s.imported for s in row] for row in series.values()]
+def rank_rows(series: Mapping[int, Sequence[RankSample]]) -> dict[str, Any]:
+    """What the engine is told of ranks whatever it is asked, but their loads: (ranks, epochs) each."""
+    rows = series.values()
+    return {
+        "ranks": list(series),
+        "latency": [[s.own for s in row] for row in rows],
+        "fetches": [[s.fetches for s in row] for row in rows],
+        "work": [[s.work for s in row] for row in rows],
+        "moved": [[s.exported + s.imported for s in row] for row in rows],
+    }
 
 
 def column(answer: Mapping[str, Any], name: str, rows: Sized) -> list[Any]:
