@@ -18,7 +18,7 @@ from ..schedule.core.view import RankView
 from ..schedule.record import ACT, ADVISE, MODES, OFF, UNDOING, Kept, Turn, under_way
 from ..schedule.shown import UNDOES, doing, held, looks, trouble
 from ..schedule.watch import Watch, relative
-from .text import GAP, MIDDLE, count, cut, first, printable, table, wrapped
+from .text import GAP, MIDDLE, count, cut, first, printable, rest, table, topmost, wrapped
 
 ALIKE = 3  # directories that are named where several could be meant
 LAST = 5  # moves, decisions and reasons that a status shows unless told otherwise
@@ -318,10 +318,9 @@ def history_text(kept: Kept, directory: str | None, top: int) -> str:
     notes = [note for turn in turns for note in _notes(turn, directory)]
     if not rows and not notes:
         return "no decision yet" if directory is None else f"{printable(directory)} was not moved"
-    shown = rows if top == 0 else rows[:top]
-    drawn = _drawn(shown)
-    more = f"\n... and {len(rows) - len(shown):,} more (--top 0 shows all)" if len(rows) > len(shown) else ""
-    return "\n\n".join([drawn + more, *(["\n".join(first(notes, top))] if notes else [])])
+    shown = topmost(rows, top)
+    drawn = "\n".join([_drawn(shown), *rest(rows, shown)])
+    return "\n\n".join([drawn, *(["\n".join(first(notes, top))] if notes else [])])
 
 
 def _drawn(rows: Sequence[Sequence[Any]]) -> str:

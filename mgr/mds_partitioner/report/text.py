@@ -88,8 +88,13 @@ def topmost(items: Sequence[T], top: int) -> Sequence[T]:
 def first(lines: Sequence[str], top: int) -> list[str]:
     """The first ``top`` lines (0: all), and how many more there are."""
     shown = [*topmost(lines, top)]
-    left = len(lines) - len(shown)
-    return [*shown, f"... and {left:,} more (--top 0 shows all)"] if left else shown
+    return [*shown, *rest(lines, shown)]
+
+
+def rest(items: Sequence[Any], shown: Sequence[Any]) -> list[str]:
+    """The line on how many more there are than are shown; none where all are."""
+    left = len(items) - len(shown)
+    return [f"... and {left:,} more (--top 0 shows all)"] if left else []
 
 
 def and_more(kinds: Sequence[str]) -> str:
