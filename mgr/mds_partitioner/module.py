@@ -15,6 +15,7 @@ from mgr_util import build_url
 from . import clock, cycles
 from .abreast import Abreast
 from .act.journal import Journal
+from .act.mover import Mover
 from .act.registry import Plans
 from .act.run import paused_by_guard
 from .analyzer import Analyzer
@@ -39,6 +40,7 @@ from .monitor.stages import BALANCE, JUDGE, MOVE, OBSERVE, SCHEDULE, Errors
 from .monitor.state import SchedulerState
 from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner
+from .planning import Planning
 from .policy.balancer import Balancer
 from .policy.switch import balances, user
 from .ranks import Ranks
@@ -79,10 +81,13 @@ class Module(
         self.scheduling = Scheduling(
             *(self.host, self.ledger, plans, balances), lambda: SchedulerSettings.read(self)
         )
+        self.planning = Planning(self.host, self.engine, self.analyzer, plans, self.settings)
         self.partitioner = Partitioner(
-            *(self.host, self.engine, self.analyzer, journal, plans, self.settings, self.log),
+            *(self.host, journal, plans), on_progress=self._progress, scheduled=self.scheduling.in_the_way
+        )
+        self.mover = Mover(
+            *(self.host, journal, plans, self.settings, self.log),
             on_progress=self._progress,
-            scheduled=self.scheduling.in_the_way,
             unwanted=self.scheduling.unwanted,
             failed=self._errors.of(MOVE),
         )
@@ -175,7 +180,7 @@ class Module(
         return Loop(name, begin, work, self._errors.of(stage), self.log)
 
     def _move(self) -> float:
-        self.partitioner.tick(self._abreast[MOVES].run)
+        self.mover.tick(self._abreast[MOVES].run)
         return BUSY_TICK if self.partitioner.plans.active() else IDLE_TICK
 
     def _balance(self) -> float:
@@ -223,7 +228,7 @@ class Module(
         self.monitor.shutdown()
         self.endpoint.shutdown()
         self.analyzer.shutdown()
-        self.partitioner.shutdown()
+        self.mover.shutdown()
         for abreast in self._abreast.values():
             abreast.shutdown()
         self.engine.shutdown()

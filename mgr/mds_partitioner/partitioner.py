@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Plans and their execution: what the ``partition`` commands and the scheduler do."""
+"""Orders to plans: what the ``partition`` commands and the scheduler let begin, wait, end and go back.
+act/mover.py executes them, planning.py makes them."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from . import clock
-from .abreast import Each, in_turn
 from .act import choice
 from .act.core import interrupted
 from .act.events import Progress, report
-from .act.executor import ABREAST, Executor, Unwanted
 from .act.halts import check_duration
-from .act.journal import Journal, check_name
+from .act.journal import Journal
 from .act.registry import Plans
 from .act.run import (
-    ACTIVE,
     DONE,
     PAUSED,
     ROLLED_BACK,
@@ -30,37 +25,17 @@ from .act.run import (
     GoesOn,
     Run,
     balancing,
-    moved_at,
-    owned_distributed,
-    owned_masks,
-    owned_pins,
-    owned_values,
     progress,
-    steps_in_force,
 )
-from .analyzer import Analyzer
 from .ceph.host import Host
 from .clock import Now
-from .engine_client import EngineClient
-from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Unavailable, unexpected
+from .errors import BadInput, Busy, JournalError, NotFound, PartitionerError, Unavailable
 from .model import FsState
-from .observe.ranks import silent
-from .options import Settings
 from .plan.anew import plan_anew
-from .plan.caveats import of_failed
-from .plan.circumstances import Ours, Wish, brood_of, check_ranks, gather
-from .plan.plan import AUTOMATE, DISTRIBUTED_STEP, FS_STEP, Plan
-from .plan.planner import make_plan
-from .plan.present import present
 from .plan.ranks import format_ranks
-from .policy.switch import policy_in_force
-from .verify.guards import Hold, hold
-from .verify.whereabouts import MdsWhereabouts
 
 GOES_ON: dict[str, Any] = {"why": "", "by_operator": False, "until": None, "finished": None}
 """What of the head an order to go on resets."""
-
-ANEW = 2  # times that a plan is made anew, as something was deleted meanwhile
 
 
 def _stops(run: Run) -> bool:
@@ -73,60 +48,25 @@ def _refuse_stopped(run: Run) -> None:
         raise NotFound(f"plan '{run.plan.name}' was stopped: there is nothing to resume")
 
 
-def _of_what_is_there(make: Callable[[], Plan]) -> Plan:
-    """What is deleted while a plan is made is no part of it when it is made anew.
-
-    :raises NotFound: something was deleted each time
-    """
-    for _ in range(ANEW):
-        with suppress(NotFound):
-            return make()
-    return make()
-
-
 class Partitioner:
-    """Makes plans, takes orders of them, and is the one mover that executes them."""
+    """Takes orders to the plans of all file systems."""
 
     def __init__(
         self,
         host: Host,
-        engine: EngineClient,
-        analyzer: Analyzer,
         journal: Journal,
         plans: Plans,
-        settings: Callable[[], Settings],
-        log: logging.Logger,
         now: Callable[[], Now] = clock.read,
         *,
         on_progress: Progress,
         scheduled: Callable[[FsState], str],
-        unwanted: Unwanted,
-        failed: Callable[[], None],
-        abreast: int = ABREAST,
     ) -> None:
         """``plans``: those of the journal.
 
         :param scheduled: why, beside a scheduler, nobody else acts; "": none does
-        :param unwanted: why what the scheduler decided is not to be begun
-        :param failed: told of each failure
-        :param abreast: steps of a plan of the scheduler at once
         """
-        self._host, self._engine, self._analyzer = host, engine, analyzer
-        self._journal, self.plans = journal, plans
-        self._settings, self._log, self._now = settings, log, now
-        self._on_progress, self._scheduled, self._failed = on_progress, scheduled, failed
-        where = MdsWhereabouts(host)
-        self._executor = Executor(
-            *(host, journal, where, self._hold, self._distributed, plans.known),
-            unwanted=unwanted,
-            log=log,
-            halts=plans.halts,
-            abreast=abreast,
-        )
-
-    def shutdown(self) -> None:
-        """Begin nothing more."""
-        self._executor.shutdown()
+        self._host, self._journal, self.plans, self._now = host, journal, plans, now
+        self._on_progress, self._scheduled = on_progress, scheduled
 
     def executing(self, fs: FsState) -> str | None:
         """Name of the plan that is being executed on a file system, if any."""
@@ -138,137 +78,6 @@ class Partitioner:
         :raises Unavailable: the journal was not read yet
         """
         return balancing(self.plans.known(), fs.fscid)
-
-    def tick(self, each: Each = in_turn) -> None:
-        """Take every active plan one step further, and end those whose file system was removed; tell the mon
-        what it did not answer."""
-        there = {fs.fscid for fs in self._host.file_systems()}
-        due = dict.fromkeys([*(run.plan.fscid for run in self._due(there)), *self._journal.behind()])
-        each({fscid: partial(self._tick_all, fscid, there) for fscid in due})
-
-    def _due(self, there: Collection[int]) -> list[Run]:
-        """Plans of which something is to be done. ``there``: IDs of the file systems that there are."""
-        return [
-            run
-            for run in self.plans.read()
-            if run.head.state in ACTIVE
-            or (run.plan.fscid not in there and (run.head.state != ROLLED_BACK or run.plan.scheduled))
-        ]
-
-    def _tick_all(self, fscid: int, there: Collection[int]) -> None:
-        try:
-            self._journal.catch_up(fscid)
-        except JournalError as e:
-            self._failed()
-            self._log.warning("the mon is told again: %s", e)
-        ticked = set[str]()
-        while left := [r for r in self._due(there) if r.plan.fscid == fscid and r.id not in ticked]:
-            # What is only looked at may be frozen, and takes a while: also what came meanwhile goes first.
-            run = min(left, key=lambda run: len(run.records) == len(run.plan.steps))
-            ticked.add(run.id)
-            self._tick(run)
-        self._journal.tidy(fscid)
-
-    def _tick(self, run: Run) -> None:
-        before = set(run.memory.troubles)
-        try:
-            if run.memory.halted:
-                self._journal.tell(run)
-            if run.head.state == ROLLED_BACK:
-                self._forget_of_removed(run)
-                return
-            self._executor.tick(run, self._pace(run), self._now())
-        except JournalError as e:
-            self._failed()
-            self._log.warning("plan %s: %s: it is tried again", run.plan.name, e)
-        except Exception as e:  # what nobody expected of one plan must not stop the others
-            self._failed()
-            self._log.exception("plan %s", run.plan.name)
-            self._executor.wait(run, unexpected(e))
-        for _ in run.memory.troubles.keys() - before:
-            self._failed()
-        self._report(run)
-
-    def _forget_of_removed(self, run: Run) -> None:
-        """What the scheduler did on a file system that is no more; nobody gave these plans their names."""
-        try:
-            if self._host.fs_unless_removed(run.plan.fscid) is None:
-                self.plans.remove(run.plan.name)
-        except PartitionerError as e:
-            self._log.warning("plan %s: %s: it is forgotten later", run.plan.name, e)
-
-    def _report(self, run: Run) -> None:
-        fs = self._host.fs_by_id(run.plan.fscid)
-        report(run, run.plan.fs if fs is None else fs.name, self._on_progress)
-
-    def _pace(self, run: Run) -> Settings:
-        """What the scheduler moves it has already counted; all of its plan is begun at once."""
-        settings = self._settings()
-        if not run.plan.scheduled or run.heading() == ROLLING_BACK:
-            return settings
-        return replace(settings, max_moves=max(len(run.plan.steps), 1))
-
-    def _distributed(self, fscid: int) -> dict[int, str]:
-        in_force = steps_in_force(self.plans.known(), fscid)  # of pins there may be thousands
-        made = [(step, record) for step, record in in_force if step.kind == DISTRIBUTED_STEP]
-        begun = (ino for (_, ino, _), values in owned_values(made).items() if "1" in values)
-        return owned_distributed(made) | dict.fromkeys(begun, "1")
-
-    def plan(
-        self,
-        fs: FsState,
-        *,
-        name: str | None,
-        heavy: str,
-        ranks: Sequence[int] | None,
-        force: bool,
-        to_auth: bool = False,
-        save: bool = True,
-    ) -> Plan:
-        """Make a plan from what was found last, of directories as they are now, and save it.
-
-        :raises BadInput: an unknown heavy mode, a rank that does not exist, a bad name
-        :raises Busy: the name is taken, or a plan is being executed
-        """
-        if name is not None:
-            choice.refuse_reserved(check_name(name))
-        wish = Wish(heavy, check_ranks(fs, ranks), force, to_auth)
-        found, now, settings = self._analyzer.found(fs), self._now(), self._settings().checked()
-        failed = of_failed(self._analyzer.get(fs), found.ended)
-        choice.refuse_active(self.plans.of(fs), fs.name)
-        runs = self.plans.known()
-        at = choice.later_than_all(runs, fs.fscid, now.wall)
-        before = steps_in_force(runs, fs.fscid)
-        switch, values = policy_in_force(self._host.store, fs), owned_values(before)
-        made_before = {name for kind, _, name in values if kind == FS_STEP}
-        ours = Ours(
-            pins=owned_pins(before),
-            masks=owned_masks(before),
-            values=values,
-            moved_at=moved_at(runs, fs.fscid),
-            distributed=owned_distributed(before),
-            policy=switch.policy if switch else None,
-            for_policy=switch is not None and not switch.old_automate and AUTOMATE not in made_before,
-            to_auth=self.plans.to_auth(fs) if to_auth else None,
-        )
-
-        def make() -> Plan:
-            return make_plan(
-                name or self.plans.free_name(),
-                present(self._host, fs, found.judgement, ours.pins),
-                wish.ranks,
-                lambda judged: gather(self._host, fs, judged, wish, ours),
-                settings,
-                self._engine.call,
-                lambda path, lasts: brood_of(self._host, fs, path, lasts),
-                now.wall,
-                found.ended,
-            )
-
-        made = _of_what_is_there(make)
-        only = None if ranks is None else wish.ranks
-        made = replace(made, created=at, ranks=only, caveats=(*made.caveats, *failed))
-        return self.plans.save(made, named=name is not None) if save else made
 
     def start(self, fs: FsState, name: str, halts: int | None = None) -> Run:
         """Execute a plan, or go on with a stopped one. Starting a finished plan does nothing.
@@ -376,7 +185,7 @@ class Partitioner:
         for run in runs:
             try:
                 self._journal.interrupt(run)
-                self._report(run)
+                report(run, self._host, self._on_progress)
             except JournalError as e:
                 failed = failed or e
         if failed is not None:
@@ -492,9 +301,6 @@ class Partitioner:
             raise
         if not begun:
             overruled()
-
-    def _hold(self, fs: FsState) -> Hold | None:
-        return hold(fs, self._host.health(), silent(self._host, fs, self._now().wall))
 
     def _refuse_beside_scheduler(self, fs: FsState) -> None:
         why = self._scheduled(fs)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the ``scheduler`` commands do. The loops that look and decide are in schedule/rounds.py; plans are
-executed, journaled and undone by the partitioner."""
+"""What the ``scheduler`` commands do. The loops that look and decide are in schedule/rounds.py; what
+executes plans is in act/mover.py."""
 
 from __future__ import annotations
 

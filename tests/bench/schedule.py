@@ -178,7 +178,7 @@ def _cost(manager: Manager, cluster: Large, seconds: int) -> dict[str, float]:
     """Parts of a core, by loop."""
     spent = dict.fromkeys(("look", "read", "move"), 0.0)
     for _ in range(seconds):
-        loops = {"look": manager.rounds.tick, "read": manager.rounds.read, "move": manager.partitioner.tick}
+        loops = {"look": manager.rounds.tick, "read": manager.rounds.read, "move": manager.mover.tick}
         for name, work in loops.items():
             began, free = time.process_time(), cluster.free.seconds
             work()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mds_partitioner.act.journal import Journal
+from mds_partitioner.act.mover import Mover
 from mds_partitioner.act.registry import Plans
 from mds_partitioner.act.run import (
     ACTIVE,
@@ -31,6 +32,7 @@ from mds_partitioner.errors import JournalError, PartitionerError
 from mds_partitioner.options import MODULE_OPTIONS, Settings
 from mds_partitioner.partitioner import Partitioner
 from mds_partitioner.plan.plan import CONFIG_STEP
+from mds_partitioner.planning import Planning
 
 from .ceph import Ceph, Crash
 from .fake_cluster import FakeCluster, Target
@@ -81,7 +83,7 @@ class Player:
         self._ids = random.Random(history.seed)
         self._commanding = False
         self._unsure: set[int] = set()  # file systems whose stop is not in the journal
-        self._undead: list[Partitioner] = []
+        self._undead: list[Mover] = []
         self._manager()
 
     def play(self) -> Outcome:
@@ -137,17 +139,16 @@ class Player:
             self.ceph.between = self._between
             analyzer = Analyzer(lambda: self.cluster)
             self.journal = journal = Journal(self.ceph.store, self.ceph.incarnation(), self._new_id)
+            plans, now = Plans(self.ceph, journal, self.cluster.now, LOG), self.cluster.now
+            self.planning = Planning(self.ceph, Engine(), analyzer, plans, lambda: self.settings, now)
             self.partitioner = Partitioner(
-                self.ceph,
-                Engine(),
-                analyzer,
-                journal,
-                Plans(self.ceph, journal, self.cluster.now, LOG),
-                lambda: self.settings,
-                LOG,
-                self.cluster.now,
+                *(self.ceph, journal, plans, now),
                 on_progress=lambda event, message, part, failed: None,
                 scheduled=lambda fs: "",
+            )
+            self.mover = Mover(
+                *(self.ceph, journal, plans, lambda: self.settings, LOG, now),
+                on_progress=lambda event, message, part, failed: None,
                 unwanted=lambda fscid: "",
                 failed=lambda: None,
                 abreast=1,  # threads do not take turns in the same way in every replay
@@ -176,7 +177,7 @@ class Player:
         try:
             crash()
         except Crash:
-            old = self.partitioner
+            old = self.mover
             self.cluster.stopped -= self._unsure
             self._unsure.clear()
             self.cluster.incarnation += 1
@@ -188,7 +189,7 @@ class Player:
                 self._undead = [old] * UNDEAD  # it does not know yet that it was replaced
 
     def _tick(self) -> None:
-        self._replaced(self.partitioner.tick)
+        self._replaced(self.mover.tick)
         if self._undead:
             self._undead.pop().tick()
         self.cluster.pass_time(self._lag)
@@ -253,7 +254,7 @@ class Player:
             fs = self.ceph.fs_by_id(fscid)
             if fs is not None and not self.partitioner.plans.of(fs):
                 s = self.scenario
-                made = self.partitioner.plan(
+                made = self.planning.plan(
                     fs,
                     name=None,
                     heavy=s.heavy,
@@ -374,7 +375,7 @@ class Player:
         self.cluster.incarnation += 1
         self._manager()
         for _ in range(MOST_LEFT):  # a manager removes a few keys in a tick
-            self._try(self.partitioner.tick)
+            self._try(self.mover.tick)
         left = sorted(self.cluster.store)
         if left:
             self.cluster.violations.append(f"{len(left)} keys are left: {left[:3]}")

@@ -7,18 +7,21 @@ import uuid
 from collections.abc import Callable
 from typing import Optional
 
+from ..ceph.host import Host
 from .run import ACTIVE, ROLLED_BACK, ROLLING_BACK, STOPPED, Head, Run, progress
 
 Progress = Callable[[str, str, float, Optional[str]], None]
 """Event id, message, 0 to 1; None while it is under way, else why it failed, or "" if it did not."""
 
 
-def report(run: Run, fs: str, on_progress: Progress) -> None:
-    """How far a plan is; that it has ended, once. fs: what its file system is called now
+def report(run: Run, host: Host, on_progress: Progress) -> None:
+    """How far a plan is; that it has ended, once.
 
     Of the scheduler's only rollbacks are told: ``ceph progress`` keeps the last 50 events, and a busy
     scheduler would leave no room for others.
     """
+    present = host.fs_by_id(run.plan.fscid)
+    fs = run.plan.fs if present is None else present.name  # it may have been renamed
     if run.plan.scheduled and run.heading() not in (ROLLING_BACK, ROLLED_BACK):
         return
     head = run.head

@@ -23,6 +23,7 @@ from ..errors import PartitionerError
 from ..model import FsState
 from ..monitor.service import Monitor
 from ..partitioner import Partitioner
+from ..planning import Planning
 from ..policy.balancer import Balancer
 from ..ranks import Ranks
 from ..report.text import DEFAULT_FORMAT, TOP, check_format, check_top, render
@@ -37,6 +38,7 @@ class Services:
     host: Host
     analyzer: Analyzer
     ranks: Ranks
+    planning: Planning
     partitioner: Partitioner
     balancer: Balancer
     scheduling: Scheduling

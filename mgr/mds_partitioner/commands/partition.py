@@ -52,9 +52,7 @@ class PartitionCommands(Services):
         """
         usable = None if ranks is None else parse_ranks(ranks)
         found = self.host.fs(fs)
-        made = self.partitioner.plan(
-            found, name=plan, heavy=heavy, ranks=usable, to_auth=to_auth, force=force
-        )
+        made = self.planning.plan(found, name=plan, heavy=heavy, ranks=usable, to_auth=to_auth, force=force)
         shown, begin = _planned(made, top), f"partition start {word(found.name)} {made.name}"
         executes = f"\n\n'ceph mds_partitioner {begin}' executes it" if made.steps else ""
         return replace(shown, text=shown.text + executes)
@@ -98,7 +96,7 @@ class PartitionCommands(Services):
         else:
             if not dry_run:
                 self._refuse_failed(found)
-            chosen = self.partitioner.plan(
+            chosen = self.planning.plan(
                 found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
         if dry_run:

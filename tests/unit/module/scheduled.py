@@ -10,8 +10,10 @@ from typing import Any
 
 from fake_cluster import LOG, SETTINGS, Directory, FakeCluster, Mount, Store
 
+from mds_partitioner.act.events import Progress
 from mds_partitioner.act.executor import Unwanted
 from mds_partitioner.act.journal import Journal
+from mds_partitioner.act.mover import Mover
 from mds_partitioner.act.registry import Plans
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
@@ -21,6 +23,7 @@ from mds_partitioner.partitioner import Partitioner
 from mds_partitioner.plan.circumstances import DISTRIBUTES, FACTOR
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan
+from mds_partitioner.planning import Planning
 from mds_partitioner.policy.switch import balances
 from mds_partitioner.ranks import Ranks
 from mds_partitioner.schedule.ledger import Ledger
@@ -319,10 +322,16 @@ class Manager:
         self.ledger = ledger = Ledger(host, LOG, cluster.now)
         self.scheduling = Scheduling(*(host, ledger, plans, balances), lambda: self.options.ours, cluster.now)
         self.unwanted: Unwanted = self.scheduling.unwanted
+        self.planning = Planning(host, nobody, nobody, plans, lambda: SETTINGS, cluster.now)
+        self.told: Progress = lambda *_: None
         self.partitioner = Partitioner(
-            *(host, nobody, nobody, journal, plans, lambda: SETTINGS, LOG, cluster.now),
-            on_progress=lambda *_: None,
+            *(host, journal, plans, cluster.now),
+            on_progress=self._tell,
             scheduled=self.scheduling.in_the_way,
+        )
+        self.mover = Mover(
+            *(host, journal, plans, lambda: SETTINGS, LOG, cluster.now),
+            on_progress=self._tell,
             unwanted=self._unwanted,
             failed=lambda: self._failed("moves"),
         )
@@ -337,6 +346,9 @@ class Manager:
         )
         plans.load()
         ledger.begin()
+
+    def _tell(self, *event: Any) -> None:
+        self.told(*event)
 
     def _unwanted(self, plan: Plan) -> str | None:
         return self.unwanted(plan)
@@ -353,7 +365,7 @@ class Manager:
         for _ in range(seconds):
             self.rounds.read()
             self.rounds.tick()
-            self.partitioner.tick()
+            self.mover.tick()
             self.cluster.pass_time()
             self.cluster.wall += 1.0
             self.cluster.steady += 1.0

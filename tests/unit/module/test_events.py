@@ -28,7 +28,7 @@ def manager() -> Manager:
 @pytest.fixture
 def told(manager: Manager) -> list[Event]:
     found: list[Event] = []
-    manager.partitioner._on_progress = lambda *event: found.append(event)
+    manager.told = lambda *event: found.append(event)
     return found
 
 
@@ -89,7 +89,7 @@ def test_none_is_left_open_when_a_stop_ends_it_while_the_mover_tells_how_far_it_
         if failed is not None:
             left.remove(event)
 
-    partitioner._on_progress = tell
+    manager.told = tell
     manager.cluster.lag = 10_000
     manager.cluster.files |= {100: 1, 101: 1}
     partitioner.start(manager.fs, "p")

@@ -80,7 +80,7 @@ def test_a_plan_that_meets_what_nobody_expected_is_counted(
     manager.partitioner.plans.save(plan(manager.cluster, {100: 1}))
     manager.partitioner.start(manager.fs, "p")
     with monkeypatch.context() as broken:
-        broken.setattr(manager.partitioner._executor, "tick", fails(error))
+        broken.setattr(manager.mover._executor, "tick", fails(error))
         manager.run(3)
         assert manager.failures["moves"] == 3
     manager.run(10)

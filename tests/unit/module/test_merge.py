@@ -36,7 +36,7 @@ def made(cluster: Cluster, manager: Manager, moves: dict[int, int], option: str 
     for _ in range(20):
         if run.head.state == DONE:
             return run
-        manager.partitioner.tick()
+        manager.mover.tick()
         cluster.pass_time()
         cluster.wall += 1.0
     raise AssertionError(run.head)
@@ -55,7 +55,7 @@ def undone(cluster: Cluster, manager: Manager) -> None:
     while runs := [r for r in manager.partitioner.plans.of(manager.fs) if r.head.state != ROLLED_BACK]:
         manager.partitioner.undo(runs[-1], manager.partitioner.plans.halts.given(1))
         for _ in range(30):
-            manager.partitioner.tick()
+            manager.mover.tick()
             cluster.pass_time()
         assert not [run for run in runs[-1:] if run.head.state in ACTIVE]
 
@@ -286,7 +286,7 @@ def test_an_order_about_one_of_the_plans_that_comes_meanwhile_is_neither_lost_no
         cluster.watch = meanwhile
         ORDERS[order](manager)
     for _ in range(30):
-        manager.partitioner.tick()
+        manager.mover.tick()
         cluster.pass_time()
     ends = [DONE] * (TOGETHER - 1) + ([ROLLED_BACK] if order == "rollback" else [])
     for each in (manager, Manager(cluster)):
@@ -393,7 +393,7 @@ def test_what_a_manager_left_that_died_within_a_merge_is_removed_bit_by_bit_and_
     assert not removed
     while any(id_ in key for id_ in old for key in cluster.store.data):
         before = len(removed)
-        after.partitioner.tick()
+        after.mover.tick()
         assert 0 < len(removed) - before <= AT_ONCE
 
 
@@ -440,7 +440,7 @@ def test_keys_that_another_manager_left_go_while_plans_are_carried_out() -> None
     cluster.store.put(f"plan/{'0' * 32}/step/000000/1", "{}")
     manager = Manager(cluster)
     assert any("/step/" in key for key in cluster.store.data)
-    manager.partitioner.tick()
+    manager.mover.tick()
     assert not any("/step/" in key for key in cluster.store.data)
 
 

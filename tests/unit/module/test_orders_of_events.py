@@ -69,14 +69,14 @@ class History:
     def _take_over(self) -> None:
         self._manager = Manager(self._cluster)
         self._manager.unwanted = lambda fscid: ""
-        self._manager.partitioner._settings = lambda: PATIENCE
+        self._manager.mover._settings = lambda: PATIENCE
         self._plans = self._manager.partitioner.plans
 
     def _pass(self, seconds: int) -> None:
         for _ in range(seconds):
             self._just.clear()
             try:
-                self._manager.partitioner.tick()
+                self._manager.mover.tick()
             except Crash:
                 self._untold |= self._just
                 self._take_over()

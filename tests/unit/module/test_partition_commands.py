@@ -88,7 +88,7 @@ class Orders:
         return [replace(self.run, head=Head(state=self.state))] if self.there else []
 
     def plan(self, fs: FsState, **_: Any) -> Plan:
-        """Partitioner.plan: an operator has had enough meanwhile."""
+        """Planning.plan: an operator has had enough meanwhile."""
         self.halts.give(fs.fscid)
         return self.run.plan
 
@@ -123,7 +123,7 @@ class Module(PartitionCommands):
         self.desk = desk.Desk()
         self.silent = Silent()
         self.orders = Orders()
-        self.host, self.partitioner = self.silent, self.orders
+        self.host, self.partitioner, self.planning = self.silent, self.orders, self.orders
         scheduling: Any = Off()
         self.scheduling = scheduling
         self.found: Found | None = None

@@ -28,7 +28,6 @@ from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
-from mds_partitioner.partitioner import ANEW
 from mds_partitioner.plan.caveats import caveats, less_even, of_elastic
 from mds_partitioner.plan.circumstances import (
     TO_AUTH,
@@ -42,6 +41,7 @@ from mds_partitioner.plan.circumstances import (
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Prediction
 from mds_partitioner.plan.present import present
 from mds_partitioner.plan.ranks import balanced_ranks, format_ranks, mask_ranks, parse_ranks, ranks_mask
+from mds_partitioner.planning import ANEW
 from mds_partitioner.report.partition import plan_text
 
 
@@ -249,16 +249,17 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
     cluster = Cluster([1.0] * 4)
     manager = Manager(cluster)
     partitioner: Any = manager.partitioner
+    planning: Any = manager.planning
     before = Analyzed(cluster)
     partitioner.plans.save(ours(cluster, {100: 2, 101: 3}))
     partitioner.start(manager.fs, "p")
     manager.run(10)
-    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster) if back else before
+    planning._engine, planning._analyzer = engine, Analyzed(cluster) if back else before
     if back:
         partitioner.rollback(manager.fs, "p")
     manager.run(10)
     cluster.wall += SETTINGS.rest_period
-    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[1, 0], force=False)
+    plan = planning.plan(manager.fs, name=None, heavy="fanout", ranks=[1, 0], force=False)
     assert plan.ranks == (0, 1)
     assert {(r.ino, r.current) for r in plan.rows} == {(i, (d.rank,)) for i, d in _loaded(cluster)}
     assert "pinned-by-operator" not in {row.reason for row in plan.rows}
@@ -276,6 +277,7 @@ def begun_and_not_set(
     cluster = Cluster([1.0] * 4)
     manager = Manager(cluster)
     partitioner: Any = manager.partitioner
+    planning: Any = manager.planning
 
     def begun(name: str, moves: dict[int, int], mask: str) -> Run:
         made = ours(cluster, moves, mask if masks else None, name=name)
@@ -299,7 +301,7 @@ def begun_and_not_set(
     run = begun("b", {100: 2, 101: 3, 102: 0}, "0xf")
     assert INTENT in {record.state for record in run.records.values()}
     partitioner.stop(manager.fs)
-    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    planning._engine, planning._analyzer = engine, Analyzed(cluster)
     cluster.wall += SETTINGS.rest_period
     return cluster, manager
 
@@ -309,10 +311,10 @@ def test_a_pin_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_s
 ) -> None:
     cluster, manager = begun_and_not_set(engine, monkeypatch, masks=False)
     assert [cluster.directories[ino].pin for ino in (100, 101, 102)] == [1, 2, 3]
-    plan = manager.partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0], force=False)
+    plan = manager.planning.plan(manager.fs, name=None, heavy="fanout", ranks=[0], force=False)
     assert "pinned-by-operator" not in {row.reason for row in plan.rows}
     cluster.directories[101].pin = 0
-    plan = manager.partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[1], force=False)
+    plan = manager.planning.plan(manager.fs, name=None, heavy="fanout", ranks=[1], force=False)
     assert [row.ino for row in plan.rows if row.reason == "pinned-by-operator"] == [101]
 
 
@@ -321,11 +323,11 @@ def test_a_mask_of_ours_is_not_an_operators_where_a_later_one_was_begun_and_not_
 ) -> None:
     cluster, manager = begun_and_not_set(engine, monkeypatch, masks=True)
     assert cluster.state.bal_rank_mask == "0x7"
-    plan = manager.partitioner.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
+    plan = manager.planning.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
     assert [s.expected for s in plan.steps if s.target == "bal_rank_mask"] == ["0x7"]
     cluster.state = replace(cluster.state, bal_rank_mask="0x5")
     with pytest.raises(NotPermitted, match="an operator has set bal_rank_mask 0x5"):
-        manager.partitioner.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
+        manager.planning.plan(manager.fs, name=None, heavy="mask", ranks=[0, 1, 3], force=False)
 
 
 @pytest.mark.parametrize("meanwhile", [False, True])
@@ -336,7 +338,8 @@ def test_a_plan_is_made_after_what_was_done_before_also_when_the_clock_was_put_b
     cluster = Cluster([1.0] * 4)
     manager = Manager(cluster)
     partitioner: Any = manager.partitioner
-    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    planning: Any = manager.planning
+    planning._engine, planning._analyzer = engine, Analyzed(cluster)
     partitioner.plans.save(ours(cluster, {100: 2, 101: 3}))
     cluster.wall += 3600.0
 
@@ -349,7 +352,7 @@ def test_a_plan_is_made_after_what_was_done_before_also_when_the_clock_was_put_b
         monkeypatch.setattr(partitioner.plans, "free_name", lambda: done() or "plan-1")
     else:
         done()
-    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=[0, 1], force=True)
+    plan = planning.plan(manager.fs, name=None, heavy="fanout", ranks=[0, 1], force=True)
     if meanwhile:
         with pytest.raises(Busy, match="'plan-1' was made before 'p' was executed or undone"):
             partitioner.start(manager.fs, plan.name)
@@ -375,10 +378,10 @@ def test_that_a_rank_did_not_say_what_it_holds_is_told(
 ) -> None:
     cluster = Cluster([900.0, 10.0, 10.0, 10.0])
     manager = Manager(cluster)
-    partitioner: Any = manager.partitioner
-    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    planning: Any = manager.planning
+    planning._engine, planning._analyzer = engine, Analyzed(cluster)
     cluster.silent |= silent
-    plan = partitioner.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=False)
+    plan = planning.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=False)
     told = [text for text in plan.caveats if text.startswith("rank 2,3 did not answer")]
     assert plan.steps and len(told) == bool(silent)
 
@@ -388,13 +391,13 @@ def test_a_plan_says_that_the_newest_analysis_failed_and_that_it_is_of_the_one_b
 ) -> None:
     cluster = Cluster([900.0, 10.0, 10.0, 10.0])
     manager, analyzer = Manager(cluster), Analyzed(cluster)
-    partitioner: Any = manager.partitioner
-    partitioner._engine, partitioner._analyzer = engine, analyzer
+    planning: Any = manager.planning
+    planning._engine, planning._analyzer = engine, analyzer
     before = f"this plan is of the one that ended {clock.told(cluster.wall)}"
     told = [f"the newest analysis failed (boom): {before}"]
     for state, problem, expected in ((FINISHED, "one epoch was not sampled", []), (FAILED, "boom", told)):
         analyzer.newest = replace(analyzer.newest, state=state, problem=problem)
-        plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+        plan = planning.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
         assert [text for text in plan.caveats if "newest analysis" in text] == expected
         assert plan.analyzed == cluster.wall
 
@@ -452,9 +455,9 @@ def test_what_an_operators_directory_mask_confines_stays_without_force(
         cluster.directories[masked].mask = "0"
     monkeypatch.setattr(cluster, "has_hook", lambda fs: hook)
     manager = Manager(cluster)
-    partitioner: Any = manager.partitioner
-    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
-    plan = partitioner.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=force)
+    planning: Any = manager.planning
+    planning._engine, planning._analyzer = engine, Analyzed(cluster)
+    plan = planning.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=force)
     found = {row.ino for row in plan.rows if row.reason == "masked-by-operator"}
     assert found == (kept if hook is not False and not force else set())
     assert not found & {step.ino for step in plan.steps}
@@ -514,8 +517,8 @@ def test_what_is_deleted_while_a_plan_is_made_is_no_part_of_it(
     """Heavy ones, when it is read how they can be divided."""
     cluster = Cluster([900.0, 10.0, 10.0, 10.0])
     manager = Manager(cluster)
-    partitioner: Any = manager.partitioner
-    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    planning: Any = manager.planning
+    planning._engine, planning._analyzer = engine, Analyzed(cluster)
     left, gone = [times], cluster.directories[100].path
 
     def read(host: Any, fs: FsState, path: str, lasts: Any) -> Any:
@@ -526,12 +529,12 @@ def test_what_is_deleted_while_a_plan_is_made_is_no_part_of_it(
             del cluster.directories[100]
         raise NotFound(f"cannot read {path!r}")
 
-    monkeypatch.setattr("mds_partitioner.partitioner.brood_of", read)
+    monkeypatch.setattr("mds_partitioner.planning.brood_of", read)
     if times > ANEW:
         with pytest.raises(NotFound):
-            partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+            planning.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
         return
-    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+    plan = planning.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
     assert {row.ino for row in plan.rows} == {101, 102, 103}
 
 
@@ -545,8 +548,8 @@ def test_what_was_deleted_since_the_analysis_is_no_part_of_a_plan(
     monkeypatch.setattr("mds_partitioner.plan.present.LOOKED_FOR", looked_for)
     cluster = Cluster([900.0, 10.0, 10.0, 10.0])
     manager = Manager(cluster)
-    partitioner: Any = manager.partitioner
-    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    planning: Any = manager.planning
+    planning._engine, planning._analyzer = engine, Analyzed(cluster)
     gone = cluster.directories[ino].path
     if how == "renamed":
         cluster.directories[ino].path = "/volumes/_nogroup/new/" + str(ino)
@@ -554,7 +557,7 @@ def test_what_was_deleted_since_the_analysis_is_no_part_of_a_plan(
         del cluster.directories[ino]
     if how == "replaced":
         cluster.directories[700] = Directory(gone)
-    plan = partitioner.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=False)
+    plan = planning.plan(manager.fs, name=None, heavy=heavy, ranks=None, force=False)
     assert {row.ino for row in plan.rows} == {100, 101, 102, 103} - {ino}
     assert f"{gone!r} is gone: it is no part of this plan" in plan.caveats
     assert ino not in {step.ino for step in plan.steps}
@@ -577,10 +580,10 @@ def test_one_note_tells_of_all_that_is_gone() -> None:
 def test_a_pin_that_an_operator_set_since_the_analysis_is_seen(engine: EngineClient) -> None:
     cluster = Cluster([100.0] * 4)
     manager = Manager(cluster)
-    partitioner: Any = manager.partitioner
-    partitioner._engine, partitioner._analyzer = engine, Analyzed(cluster)
+    planning: Any = manager.planning
+    planning._engine, planning._analyzer = engine, Analyzed(cluster)
     cluster.directories[101].pin = 0
-    plan = partitioner.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+    plan = planning.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
     assert [row.reason for row in plan.rows if row.ino == 101] == ["pinned-by-operator"]
 
 

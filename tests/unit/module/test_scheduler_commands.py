@@ -47,8 +47,8 @@ class Module(PartitionCommands, SchedulerCommands):
         self.desk = desk.Desk()
         self.manager = manager
         host: Any = manager.cluster
-        self.host, self.partitioner, self.scheduling = host, manager.partitioner, manager.scheduling
-        self.ledger = manager.ledger
+        self.host, self.partitioner, self.planning = host, manager.partitioner, manager.planning
+        self.scheduling, self.ledger = manager.scheduling, manager.ledger
 
     def wake(self) -> None:
         """After each command."""
@@ -695,7 +695,7 @@ def test_what_hangs_and_cannot_be_undone_with_all_since_the_start_names_the_newe
     if since == "an operator's plan":
         module.scheduler_start(mode="act")
         manager.run(1)
-        manager.partitioner.tick()
+        manager.mover.tick()
         module.partition_stop()
         assert [run.head.state for run in manager.partitioner.plans.of(manager.fs)] == [DONE], "the option"
         manager.partitioner.plans.save(replace(plan(cluster, {107: 1}), created=cluster.wall))

@@ -53,7 +53,7 @@ def decided(manager: Manager, what: Callable[[Run], bool] = lambda run: bool(run
         for run in manager.partitioner.plans.of(manager.fs):
             if what(run) and not run.records:
                 return run
-        manager.partitioner.tick()
+        manager.mover.tick()
         manager.cluster.pass_time()
         manager.cluster.wall += 1.0
         manager.cluster.steady += 1.0
@@ -191,7 +191,7 @@ def test_what_hangs_once_lets_nothing_of_its_plan_expire(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, all_hang: bool, lasts: float
 ) -> None:
     manager = acting(cluster)
-    manager.partitioner._executor._abreast = 2
+    manager.mover._executor._abreast = 2
     run, on_fs, at = decided(manager), cluster.on_fs, cluster.steady
     assert len(run.plan.steps) > 4
 
@@ -205,7 +205,7 @@ def test_what_hangs_once_lets_nothing_of_its_plan_expire(
     monkeypatch.setattr(cluster, "on_fs", hangs)
     for _ in range(30):
         tick_at = cluster.steady
-        manager.partitioner.tick()
+        manager.mover.tick()
         cluster.pass_time()
         cluster.steady += 1.0
     assert run.head.state == DONE and SKIPPED not in {state for state, _ in told(run)}
@@ -280,7 +280,7 @@ def test_where_nothing_of_it_was_changed_hours_that_end_leave_all_of_it() -> Non
     cluster.lag, manager = 20, acting(cluster)
     run = in_two_phases(cluster, manager)
     cluster.directories[100].pin = 2
-    manager.partitioner._executor._abreast = 1
+    manager.mover._executor._abreast = 1
     over(manager)
     run.records[0] = Record(SKIPPED, "", cluster.wall, "an operator changed it")
     manager.run(30)
@@ -317,14 +317,14 @@ def test_the_next_manager_goes_on_with_what_was_begun_lately(
 ) -> None:
     manager = acting(cluster)
     run = decided(manager)
-    manager.partitioner._executor._unwanted = lambda _: "" if not run.records else None
-    manager.partitioner._executor._abreast = 1
-    manager.partitioner.tick()
+    manager.mover._executor._unwanted = lambda _: "" if not run.records else None
+    manager.mover._executor._abreast = 1
+    manager.mover.tick()
     assert 0 < len(run.records) < len(run.plan.steps)
     cluster.wall, cluster.steady = cluster.wall + away + jump, cluster.steady + away
     after = Manager(cluster)
     (again,) = (r for r in after.partitioner.plans.of(after.fs) if r.id == run.id)
-    after.partitioner.tick()
+    after.mover.tick()
     assert ((SKIPPED, TOO_OLD) in told(again)) == expires
     assert len(again.records) == len(again.plan.steps)
 
@@ -401,7 +401,7 @@ def test_a_stop_while_it_is_written_that_a_pin_is_to_be_set_is_heard(cluster: Cl
             cluster.watch = lambda _: None
             manager.scheduling.stop(manager.fs, rollback=False)
 
-    manager.partitioner._executor._abreast = 1
+    manager.mover._executor._abreast = 1
     cluster.watch = stop
     manager.run(int(SETTLED) + 15)
     assert pins(cluster) == before

@@ -401,7 +401,7 @@ def test_what_was_skipped_is_told_before_its_plan_becomes_a_part_of_another(
     tidy, seals = manager.rounds._orders.tidy, list[str]()
 
     def at_a_bad_moment(*given: object) -> None:
-        manager.partitioner.tick()  # the mover's own loop
+        manager.mover.tick()  # the mover's own loop
         tidy(*given)
 
     def pin_one(event: str) -> None:

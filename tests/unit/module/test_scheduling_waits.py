@@ -57,24 +57,24 @@ def looks(manager: Manager, seconds: int) -> int:
 def test_what_is_to_be_begun_goes_before_what_is_only_looked_at(
     acting: Manager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans, executor = acting.partitioner.plans, acting.partitioner._executor
+    plans, executor = acting.partitioner.plans, acting.mover._executor
     of = [
         replace(plan(acting.cluster, {ino: 1}), scheduled=True, created=acting.cluster.wall)
         for ino in (100, 101)
     ]
     plans.admit(first := plans.propose(acting.fs, of[0]))
-    acting.partitioner.tick()
+    acting.mover.tick()
     plans.admit(second := plans.propose(acting.fs, of[1]))
     ticked = list[Run]()
     monkeypatch.setattr(executor, "tick", lambda run, *_: ticked.append(run))
-    acting.partitioner.tick()
+    acting.mover.tick()
     assert ticked == [second, first]
 
 
 def test_what_is_admitted_during_a_tick_goes_before_what_is_only_looked_at(
     acting: Manager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans, executor, made = acting.partitioner.plans, acting.partitioner._executor, list[Run]()
+    plans, executor, made = acting.partitioner.plans, acting.mover._executor, list[Run]()
     of = [
         replace(plan(acting.cluster, {ino: 1}), scheduled=True, created=acting.cluster.wall)
         for ino in (100, 101, 102)
@@ -82,7 +82,7 @@ def test_what_is_admitted_during_a_tick_goes_before_what_is_only_looked_at(
     for each in of[:2]:
         made.append(plans.propose(acting.fs, each))
         plans.admit(made[-1])
-    acting.partitioner.tick()
+    acting.mover.tick()
     ticked = list[Run]()
 
     def looks(run: Run, *_: object) -> None:
@@ -92,7 +92,7 @@ def test_what_is_admitted_during_a_tick_goes_before_what_is_only_looked_at(
             plans.admit(made[-1])
 
     monkeypatch.setattr(executor, "tick", looks)
-    acting.partitioner.tick()
+    acting.mover.tick()
     assert ticked == [made[0], made[2], made[1]]
 
 

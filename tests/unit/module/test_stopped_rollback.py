@@ -161,16 +161,16 @@ def test_what_nobody_expected_of_one_plan_stops_no_other(
         run.plan = replace(run.plan, name=name)
         manager.partitioner.plans.admit(run)
     strange, fine = manager.partitioner.plans.of(manager.fs)
-    tick = manager.partitioner._executor.tick
+    tick = manager.mover._executor.tick
 
     def broken(run: Run, settings: Settings, now: Now) -> None:
         if run is strange:
             raise KeyError("nobody expected it")
         tick(run, settings, now)
 
-    monkeypatch.setattr(manager.partitioner._executor, "tick", broken)
+    monkeypatch.setattr(manager.mover._executor, "tick", broken)
     for _ in range(5):
-        manager.partitioner.tick()
+        manager.mover.tick()
         cluster.pass_time()
     assert (fine.head.state, cluster.directories[101].rank) == (DONE, 1)
     assert (strange.head.state, strange.head.why) == (
@@ -215,7 +215,7 @@ def test_what_waits_for_the_mon_is_not_begun_after_a_stop(cluster: Cluster, held
     state = run.head.state
 
     def given() -> None:
-        partitioner.tick()  # the mover's own loop finds nothing to do yet
+        manager.mover.tick()  # the mover's own loop finds nothing to do yet
         with pytest.raises(NotFound, match="no plan of 'cephfs' is being executed"):
             order()
 
@@ -289,7 +289,7 @@ def test_a_plan_that_goes_on_again_is_not_stopped_by_an_order_from_before(cluste
         partitioner.stop(manager.fs)
     manager.run(1)
     assert run.head.state == RUNNING and run.memory.halted
-    mover = threading.Thread(target=partitioner.tick, daemon=True)
+    mover = threading.Thread(target=manager.mover.tick, daemon=True)
     at_the_head(cluster, mover.start)  # it tells the order again just now, and waits for its turn
     partitioner.start(manager.fs, "mine")
     mover.join(60.0)
@@ -753,7 +753,7 @@ def stopped_plan(cluster: Cluster, manager: Manager) -> Run:
     made = replace(plan(cluster, {100: 2}), scheduled=True, created=cluster.wall)
     manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, made))
     cluster.lag = 20
-    manager.partitioner.tick()
+    manager.mover.tick()
     manager.scheduling.stop(manager.fs, rollback=False)
     manager.partitioner.stop(manager.fs)
     assert (run.head.state, run.records[0].state) == (STOPPED, INTENT)
