@@ -12,8 +12,9 @@ from mds_partitioner.observe.heat import GONE, TOLD, kept
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.state import Limits, State
 from mds_partitioner.schedule.core.view import Piece, View
+from mds_partitioner.schedule.looker import rank_view
 from mds_partitioner.schedule.rounds import GLANCE
-from mds_partitioner.schedule.watch import APART, rank_view
+from mds_partitioner.schedule.watch import APART
 from mds_partitioner.verify.guards import SCHEDULER, why_wait
 from sim.model.arrays import Floats, Ints
 from sim.model.cluster import Cluster

@@ -31,6 +31,7 @@ from .core.state import State
 from .core.view import Decision, View
 from .hours import closed
 from .ledger import Ledger
+from .looker import Looker
 from .options import SchedulerSettings
 from .orders import Orders
 from .owned import Owned
@@ -38,7 +39,7 @@ from .plans import gathered_again, owned
 from .reading import News, read, unknown
 from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun, in_parts
 from .tick_interval import TickInterval
-from .watch import CALM, Looker, Watch, relative
+from .watch import CALM, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
 SHARE = 0.0175  # of a core that looks take: with very many directories there are fewer of them

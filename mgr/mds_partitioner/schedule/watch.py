@@ -1,48 +1,30 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the scheduler's loop knows of one file system, and how it looks at it."""
+"""What the scheduler's loop knows of one file system."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
 
-from ..ceph.host import Host
-from ..clock import Now
-from ..errors import Unavailable
-from ..judge.fullness import Fullness, fullness
+from ..judge.fullness import Fullness
 from ..judge.history import History
-from ..judge.verdict import Engine, Verdict, rank_arguments, read_verdict
-from ..model import Directory, FsState, RankSample, Subtree
-from ..observe.heat import Heat, depth, lumps, rank_heat, too_long
-from ..observe.ranks import observe_ranks
-from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
-from ..options import Settings
-from ..plan.ranks import mask_of
-from ..workers import GivenUp
+from ..judge.verdict import Verdict
+from ..model import Directory, Subtree
+from ..observe.heat import Heat
+from ..observe.subtrees import SubtreeMap
 from .above import FRESH
-from .answers import understood
 from .catalogue import Catalogue, Known
-from .core.demand import CHANGED
-from .core.learn import unseen
 from .core.load import capacities, utilisations
-from .core.state import Limits, State
-from .core.view import Decision, Move, RankView, View
-from .hotspots import Glimpse, remembered
-from .owned import Owned
-from .pieces import Seen, pieces, rank_of
+from .core.state import State
+from .core.view import Decision, RankView, View
+from .hotspots import Glimpse
 from .record import ACT, Kept, Totals
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
-NOISE = 50.0  # req/s of all ranks: with less nobody is at work
-UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
 NOT_YET = "it has not looked yet"
-DEEPER = 1  # levels of directories more that MDSs tell of, for what is hot there: subvolumes have one more
 APART = 2.5  # s between two answers, at least, that tell together what has gone
 WITHIN = 2.0  # s, for what MDSs are asked in a look, if they are quick
 LONGEST = 5.0  # s: the same, if they are not
-TOO_OLD = 60.0  # s, for which what a rank told counts while it refuses to tell it anew
 SPARE = 2.0  # times as long, each time that one was too slow
 
 
@@ -212,219 +194,3 @@ def relative(view: View) -> dict[int, float]:
     if not any(rank.requests for rank in view.ranks):
         return {}
     return utilisations(view.ranks, capacities(view.ranks))
-
-
-def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
-    """A rank as the core is shown it: what it has to pass on takes the time of as many requests.
-
-    :param option: rank_capacity, req/s; 0: it is learned
-    """
-    taught = found.capacity.get(sample.name)
-    left = max(1.0, sample.requests, taught.value - sample.forwards) if taught else None
-    return RankView(
-        sample.rank,
-        sample.requests,
-        inside=sample.inside,
-        full=sample.rank in found.full,
-        capacity=option or left,
-        crowd=taught.inside if taught and not option else math.inf,
-        peers=sample.peers,
-        forwards=sample.forwards,
-        links=sample.links,
-        lookups=sample.lookups,
-        listings=sample.listings,
-    )
-
-
-def _worth_asking(watch: Watch, now: float) -> bool:
-    """Is it time to ask MDSs? While nothing is to be done, now and then will do: their answers are long."""
-    if any(past.settled < 0.0 for past in watch.state.past) or now - watch.asked >= CALM:
-        return True
-    if any(whole.in_question(now) for whole in watch.state.wholes.values()) or _another_load(watch):
-        return True
-    return watch.pressing_since is not None and now - watch.pressing_since < CALM
-
-
-def _another_load(watch: Watch) -> bool:
-    """Have clients begun or ended since MDSs were asked?"""
-    before = watch.glimpses[-1].total if watch.glimpses else 0.0
-    now = sum(rank.requests for rank in watch.ranks.values())
-    return abs(now - before) > max(CHANGED * max(now, before), NOISE)
-
-
-def _presses(state: State, ranks: Sequence[RankView]) -> bool:
-    """Does a rank want relief?"""
-    used = utilisations(ranks, capacities(ranks))
-    return state.acting or any(r.full and used[r.rank] > UNEVEN for r in ranks)
-
-
-def _awaited(watch: Watch) -> frozenset[int]:
-    """Ranks that something goes to, or would, were advice followed."""
-    advised = (rank for ranks in watch.advised.values() for rank in ranks)
-    return frozenset(move.target for move in watch.state.moving).union(advised)
-
-
-def _concerned(moving: Sequence[Move]) -> frozenset[int]:
-    """Ranks that something moves from or to."""
-    return frozenset(rank for move in moving for rank in (move.source, move.target))
-
-
-def _blind(watch: Watch, limits: Limits, now: float) -> frozenset[int]:
-    """Ranks whose pieces the core will not look at; none while there is one that it sees for the first time.
-    now: steady clock, s"""
-    known, shown = watch.known, {0, *watch.state.split}
-    there = {d.ino for d in known.directories if known.within.get(d.ino, 0) in shown}
-    return unseen(watch.state, there, now, limits) if there <= watch.state.demand.keys() else frozenset()
-
-
-def _left(heat: Heat, rank: int, where: SubtreeMap) -> list[str]:
-    """Paths that the rank had something of when it told its popularity, and has not now."""
-    return [path for path in heat.of if rank not in where.ranks(path)]
-
-
-class Looker:
-    """Asks Ceph, and the engine."""
-
-    def __init__(self, host: Host, engine: Engine, now: Callable[[], Now]) -> None:
-        self._host, self._engine, self._now = host, engine, now
-
-    def look(
-        self,
-        fs: FsState,
-        watch: Watch,
-        owned: Owned,
-        learned: float | None,
-        settings: Settings,
-        limits: Limits,
-        window: float,
-        now: Now,
-    ) -> View:
-        """What the core is shown.
-
-        :param learned: capacity learned from saturated ranks, req/s a rank
-        :param window: s, over which rates are measured
-        :raises PartitionerError: the manager cannot be asked, or the engine failed
-        """
-        samples = observe_ranks(self._host, fs, window, now.wall)
-        before = {(s.rank, s.name): s for s in watch.history.latest}
-        watch.history = watch.history.plus(samples, now.steady)
-        series, mask = watch.history.series(), mask_of(fs)
-        arguments = rank_arguments(series, settings, learned, mask)
-        watch.verdict = read_verdict(self._engine("judge", arguments), arguments)
-        watch.fullness = found = fullness(series, watch.fullness, self._engine, _awaited(watch))
-        watch.known = known = watch.catalogue.known
-        latest, was = watch.history.latest, dict(before.keys())
-        # A standby that followed a rank has it at once, and serves nothing yet.
-        watch.state = watch.state.anew({s.rank for s in latest if was.get(s.rank, s.name) != s.name})
-        fresh = {s.rank: rank_view(s, found, settings.rank_capacity) for s in latest}
-        # Of a report that was seen before nothing new is known: see History.
-        old = {s.rank for s in latest if (last := before.get((s.rank, s.name))) and s.again(last)}
-        watch.ranks = fresh | {rank: seen for rank, seen in watch.ranks.items() if rank in old}
-        # A mask that leaves the balancer no rank confines nobody: pins do not follow it.
-        ranks = tuple(rank for rank in watch.ranks.values() if not mask or rank.rank in mask)
-        paths = [d.path for d in known.directories]
-        if not _presses(watch.state, ranks):
-            watch.pressing_since = None
-        elif watch.pressing_since is None:
-            watch.pressing_since = now.steady
-        asked = {rank: told.at for rank, told in watch.told.items()}
-        if _worth_asking(watch, now.steady):
-            self._ask(fs, watch, [*paths, *known.waiting], _blind(watch, limits, now.steady))
-            watch.asked = now.steady
-        where = watch.where
-        if where is None or watch.placed != known.directories:
-            where = SubtreeMap((s for found in watch.subtrees.values() for s in found), paths)
-            watch.where, watch.placed = where, known.directories
-        told = watch.told
-        watch.heat = {
-            rank: h if told[rank].at >= now.steady else h.less(_left(h, rank, where), told[rank].roots)
-            for rank, h in watch.heat.items()
-        }
-        moving = frozenset(move.ino for move in watch.state.moving)
-        seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving, watch.lumps)
-        answered = {rank for rank, answer in told.items() if answer.at != asked.get(rank)}
-        found_pieces = pieces(seen)
-        new = frozenset(p.ino for p in found_pieces if p.rank in answered)
-        harmful = watch.verdict.harms({rank.rank for rank in ranks})
-        untold = frozenset(watch.ranks.keys() - watch.heat.keys())
-        view = View(now.steady, ranks, found_pieces, harmful, told=new, untold=untold, mute=watch.mute)
-        watch.actual = view
-        if watch.asked == now.steady:
-            watch.glimpses = remembered(watch.glimpses, view)
-        return view
-
-    def glance(self, fs: FsState, watch: Watch, view: View, now: Now) -> View:
-        """The view before, with what is under way where it is now: only the ranks that it goes to are asked.
-
-        What they have, those that it leaves have no more; these have most to do, and the longest lists.
-        """
-        moving, split = watch.state.moving, watch.state.split
-        self._ask_subtrees(fs, watch, {move.target for move in moving})
-        where = SubtreeMap((s for found in watch.subtrees.values() for s in found), [m.path for m in moving])
-        there = {m.ino: rank_of(m.path, where, m.ino in split, True) for m in moving}
-        watch.actual = view.glanced(now.steady, there)
-        return watch.actual
-
-    def _ask(self, fs: FsState, watch: Watch, paths: list[str], blind: Collection[int]) -> None:
-        """Take in what MDSs say of popularity and subtrees; while something moves, subtrees change there.
-
-        :param blind: ranks of whose popularity nothing would be learned in this look; now and then it is
-            asked for, as people are shown it
-        """
-        active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths)
-        began = self._now().steady
-        old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
-        spared = {*blind, *(rank for rank, told in watch.told.items() if told.long)}
-        asked = {rank: name for rank, name in active.items() if rank not in old & spared}
-        hot = frozenset(of.path for of in watch.known.fragments.values())
-        usually = depth(paths)
-        deep = max(usually, min(depth(hot), usually + DEEPER))
-        loads = self._tell(fs, watch, asked.values(), "dump loads", depth=deep)
-        now = (began + self._now().steady) / 2.0  # full ranks take their time
-        moved = _concerned(watch.state.moving)
-        if not moved or now - watch.mapped >= CALM:
-            moved, watch.mapped = frozenset(active), now
-        self._ask_subtrees(fs, watch, moved)
-        listings = {sample.rank: sample.listings for sample in watch.history.latest}
-        roots = {rank: frozenset(s.path for s in watch.subtrees.get(rank, ())) for rank in asked}
-        heat, failed = understood(
-            {rank: loads[name] for rank, name in asked.items()},
-            lambda rank, said: rank_heat(said, wanted, roots=roots[rank]).listing(listings.get(rank, 0.0)),
-        )
-        refused = {rank for rank, why in failed.items() if not isinstance(why, Unavailable)}
-        watch.mute = frozenset(refused | {rank for rank, why in failed.items() if isinstance(why, GivenUp)})
-        # Of one that is too slow the last answer is better than none; one that refuses may do so for ever.
-        left = active.keys() - {r for r in refused & watch.told.keys() if now - watch.told[r].at > TOO_OLD}
-        told = {
-            rank: Told(now, of, tuple(watch.subtrees.get(rank, ())), too_long(loads[asked[rank]]))
-            for rank, of in heat.items()
-        }
-        watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot, heat[rank].each) for rank in told}
-        added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}
-        watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in left}
-        watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in left}
-
-    def _ask_subtrees(self, fs: FsState, watch: Watch, ranks: Collection[int]) -> None:
-        """Take in what these ranks have. One that is silent has what it had, but for what others have now."""
-        active = {m.rank: m.name for m in fs.active()}
-        asked = {rank: name for rank, name in active.items() if rank in ranks}
-        answers = self._tell(fs, watch, asked.values(), "get subtrees")
-        new, _ = understood({rank: answers[name] for rank, name in asked.items()}, parse_subtrees)
-        old = {rank: found for rank, found in watch.subtrees.items() if rank in active}
-        watch.subtrees, watch.where = with_news(old, new), None
-
-    def _tell(
-        self, fs: FsState, watch: Watch, names: Iterable[str], prefix: str, **arguments: Any
-    ) -> dict[str, Any]:
-        """Ask these, those first that were asked longest ago: not all may have their turn in time."""
-        before = watch.begun.get(prefix, {})
-        order = sorted(names, key=lambda name: before.get(name, -math.inf))
-        now = self._now().steady
-        within = max((watch.patience.get((prefix, name), WITHIN) for name in order), default=WITHIN)
-        answers = self._host.tell_each(fs, order, prefix, within=within, **arguments)
-        watch.late(prefix, {name for name in order if isinstance(answers[name], GivenUp)})
-        waits = {name for name, answer in answers.items() if isinstance(answer, Unavailable)}
-        begun = {name: now for name in order if name not in waits or isinstance(answers[name], GivenUp)}
-        there = {mds.name for mds in fs.active()}
-        watch.begun[prefix] = {name: at for name, at in (before | begun).items() if name in there}
-        return answers

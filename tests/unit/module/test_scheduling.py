@@ -31,14 +31,15 @@ from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan, Step
 from mds_partitioner.report.scheduler import history_text
-from mds_partitioner.schedule import watch as watch_module
+from mds_partitioner.schedule import looker as looker_module
 from mds_partitioner.schedule.core.series import Series
 from mds_partitioner.schedule.core.state import Past, State
 from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, View
+from mds_partitioner.schedule.looker import TOO_OLD, Looker
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
 from mds_partitioner.schedule.tick_interval import TICK
-from mds_partitioner.schedule.watch import CALM, TOO_OLD, Looker
+from mds_partitioner.schedule.watch import CALM
 from mds_partitioner.workers import GivenUp
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -1368,7 +1369,7 @@ def test_a_directory_in_fragments_has_arrived_with_the_last_of_them(
     looker: Any = Looker(acting.rounds._host, lambda *_: {}, cluster.now)
     for arrived, rank in ((1, None), (2, move.target)):
         watch.subtrees = {move.source: [Subtree("/", move.source, -1, False), here, here]}
-        monkeypatch.setattr(watch_module, "parse_subtrees", lambda rank, answer, n=arrived: [there] * n)
+        monkeypatch.setattr(looker_module, "parse_subtrees", lambda rank, answer, n=arrived: [there] * n)
         view = looker.glance(acting.fs, watch, watch.view, cluster.now())
         assert next(piece.rank for piece in view.pieces if piece.ino == move.ino) == rank
 

@@ -37,10 +37,10 @@ from mds_partitioner.report.scheduler import Status, status_text
 from mds_partitioner.schedule import orders as orders_module
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move, Scatter
+from mds_partitioner.schedule.looker import Looker
 from mds_partitioner.schedule.plans import owned, undone
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains, put_back
 from mds_partitioner.schedule.tick_interval import TICK
-from mds_partitioner.schedule.watch import Looker
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
 

@@ -23,11 +23,11 @@ from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.observe.subtrees import SubtreeMap
 from mds_partitioner.schedule.core.state import Past, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
+from mds_partitioner.schedule.looker import Looker
 from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, HOUR, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
-from mds_partitioner.schedule.watch import Looker
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 DEGRADED = {"FS_DEGRADED": HealthCheck("degraded")}
@@ -189,8 +189,8 @@ def test_an_engine_that_fails_is_asked_once_an_interval(
 
     acting.cluster.lag = NEVER
     until_moving(acting.cluster, acting)
-    monkeypatch.setattr("mds_partitioner.schedule.watch.Looker.look", fails)
-    monkeypatch.setattr("mds_partitioner.schedule.watch.Looker.glance", fails)
+    monkeypatch.setattr("mds_partitioner.schedule.looker.Looker.look", fails)
+    monkeypatch.setattr("mds_partitioner.schedule.looker.Looker.glance", fails)
     acting.run(60)
     assert len(asked) <= 13
 

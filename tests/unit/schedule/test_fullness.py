@@ -11,7 +11,7 @@ import pytest
 
 from mds_partitioner.judge.fullness import Fullness, Taught, fullness
 from mds_partitioner.model import RankSample
-from mds_partitioner.schedule.watch import rank_view
+from mds_partitioner.schedule.looker import rank_view
 
 
 def sample(requests: float, inside: float, moved: float = 0.0) -> RankSample:
