@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..ceph.host import Host
@@ -58,6 +58,28 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
     )
 
 
+def rank_views(
+    samples: Sequence[RankSample],
+    before: Mapping[int, RankSample],
+    known: Mapping[int, RankView],
+    found: Fullness,
+    option: float,
+) -> dict[int, RankView]:
+    """By rank. Of a report that was seen before nothing new is known (see History): that rank is as it was.
+
+    :param before: the samples of the last look, by rank; known: what was made of them
+    :param option: as ``rank_view``
+    """
+    again = {s.rank for s in samples if s.rank in before and s.again(before[s.rank])}
+    new = {s.rank: rank_view(s, found, option) for s in samples}
+    return new | {rank: seen for rank, seen in known.items() if rank in again}
+
+
+def followed(samples: Sequence[RankSample], before: Mapping[int, RankSample]) -> set[int]:
+    """Ranks that another MDS has than in the last look: a standby has one at once, and serves nothing yet."""
+    return {s.rank for s in samples if s.rank in before and before[s.rank].name != s.name}
+
+
 def _worth_asking(watch: Watch, now: float) -> bool:
     """Is it time to ask MDSs? While nothing is to be done, now and then will do: their answers are long."""
     if any(past.settled < 0.0 for past in watch.state.past) or now - watch.asked >= CALM:
@@ -74,7 +96,7 @@ def _another_load(watch: Watch) -> bool:
     return abs(now - before) > max(CHANGED * max(now, before), NOISE)
 
 
-def _presses(state: State, ranks: Sequence[RankView]) -> bool:
+def _wants_relief(state: State, ranks: Sequence[RankView]) -> bool:
     """Does a rank want relief?"""
     used = utilisations(ranks, capacities(ranks))
     return state.acting or any(r.full and used[r.rank] > UNEVEN for r in ranks)
@@ -104,6 +126,16 @@ def _left(heat: Heat, rank: int, where: SubtreeMap) -> list[str]:
     return [path for path in heat.of if rank not in where.ranks(path)]
 
 
+def _staying(
+    heat: Mapping[int, Heat], told: Mapping[int, Told], where: SubtreeMap, now: float
+) -> dict[int, Heat]:
+    """By rank, without what has left it since it told. now: steady clock, s"""
+    return {
+        rank: h if told[rank].at >= now else h.less(_left(h, rank, where), told[rank].roots)
+        for rank, h in heat.items()
+    }
+
+
 class Looker:
     """Asks Ceph, and the engine."""
 
@@ -128,46 +160,31 @@ class Looker:
         :raises PartitionerError: the manager cannot be asked, or the engine failed
         """
         samples = observe_ranks(self._host, fs, window, now.wall)
-        before = {(s.rank, s.name): s for s in watch.history.latest}
+        before = {sample.rank: sample for sample in watch.history.latest}
         watch.history = watch.history.plus(samples, now.steady)
-        series, mask = watch.history.series(), mask_of(fs)
+        latest, series, mask = watch.history.latest, watch.history.series(), mask_of(fs)
         arguments = rank_arguments(series, settings, learned, mask)
-        watch.verdict = read_verdict(self._engine("judge", arguments), arguments)
+        watch.verdict = verdict = read_verdict(self._engine("judge", arguments), arguments)
         watch.fullness = found = fullness(series, watch.fullness, self._engine, _awaited(watch))
         watch.known = known = watch.catalogue.known
-        latest, was = watch.history.latest, dict(before.keys())
-        # A standby that followed a rank has it at once, and serves nothing yet.
-        watch.state = watch.state.anew({s.rank for s in latest if was.get(s.rank, s.name) != s.name})
-        fresh = {s.rank: rank_view(s, found, settings.rank_capacity) for s in latest}
-        # Of a report that was seen before nothing new is known: see History.
-        old = {s.rank for s in latest if (last := before.get((s.rank, s.name))) and s.again(last)}
-        watch.ranks = fresh | {rank: seen for rank, seen in watch.ranks.items() if rank in old}
+        watch.state = watch.state.anew(followed(latest, before))
+        watch.ranks = rank_views(latest, before, watch.ranks, found, settings.rank_capacity)
         # A mask that leaves the balancer no rank confines nobody: pins do not follow it.
         ranks = tuple(rank for rank in watch.ranks.values() if not mask or rank.rank in mask)
-        paths = [d.path for d in known.directories]
-        if not _presses(watch.state, ranks):
-            watch.pressing_since = None
-        elif watch.pressing_since is None:
-            watch.pressing_since = now.steady
+        watch.presses(now.steady, relief=_wants_relief(watch.state, ranks))
         asked = {rank: told.at for rank, told in watch.told.items()}
         if _worth_asking(watch, now.steady):
-            self._ask(fs, watch, [*paths, *known.waiting], _blind(watch, limits, now.steady))
+            paths = [*(d.path for d in known.directories), *known.waiting]
+            self._ask(fs, watch, paths, _blind(watch, limits, now.steady))
             watch.asked = now.steady
-        where = watch.where
-        if where is None or watch.placed != known.directories:
-            where = SubtreeMap((s for found in watch.subtrees.values() for s in found), paths)
-            watch.where, watch.placed = where, known.directories
-        told = watch.told
-        watch.heat = {
-            rank: h if told[rank].at >= now.steady else h.less(_left(h, rank, where), told[rank].roots)
-            for rank, h in watch.heat.items()
-        }
+        told, where = watch.told, watch.located()
+        watch.heat = _staying(watch.heat, told, where, now.steady)
         moving = frozenset(move.ino for move in watch.state.moving)
         seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving, watch.lumps)
         answered = {rank for rank, answer in told.items() if answer.at != asked.get(rank)}
         found_pieces = pieces(seen)
         new = frozenset(p.ino for p in found_pieces if p.rank in answered)
-        harmful = watch.verdict.harms({rank.rank for rank in ranks})
+        harmful = verdict.harms({rank.rank for rank in ranks})
         untold = frozenset(watch.ranks.keys() - watch.heat.keys())
         view = View(now.steady, ranks, found_pieces, harmful, told=new, untold=untold, mute=watch.mute)
         watch.actual = view

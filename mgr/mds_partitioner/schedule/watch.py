@@ -171,6 +171,22 @@ class Watch:
         elif self.waits_since is None:
             self.waits_since = now
 
+    def presses(self, now: float, *, relief: bool) -> None:
+        """A rank wants relief, or none does. now: steady clock, s"""
+        if not relief:
+            self.pressing_since = None
+        elif self.pressing_since is None:
+            self.pressing_since = now
+
+    def located(self) -> SubtreeMap:
+        """Where the known directories are; made anew only when these or the subtrees have changed."""
+        where = self.where
+        if where is None or self.placed != self.known.directories:
+            paths = [d.path for d in self.known.directories]
+            where = SubtreeMap((s for found in self.subtrees.values() for s in found), paths)
+            self.where, self.placed = where, self.known.directories
+        return where
+
     def hasten(self, now: float, interval: float) -> None:
         """Look at once, before ranks report: once in that time, as full ones are asked. now: as all here"""
         if now - self.hastened >= interval:
