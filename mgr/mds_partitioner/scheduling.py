@@ -51,8 +51,8 @@ from .schedule.record import (
     put_back,
     scattered,
 )
-from .schedule.rounds import automate
 from .schedule.shown import blind, spots
+from .schedule.waiting import automate
 from .schedule.watch import Watch
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 
 from .. import clock
 from ..abreast import Each, in_turn
-from ..act.choice import live
 from ..act.registry import Plans
-from ..act.run import ACTIVE, Run, balancing
+from ..act.run import Run
 from ..ceph.host import Host
 from ..clock import Now
 from ..errors import Busy, PartitionerError, unexpected
@@ -24,12 +22,10 @@ from ..model import NO_PIN, FsState
 from ..observe.ranks import silent, unheard
 from ..options import Settings
 from ..ranks import Ranks
-from ..verify.guards import SCHEDULER, why_wait
 from .core.advice import as_if, outstanding
 from .core.decision import Scheduler
 from .core.state import State
 from .core.view import Decision, View
-from .hours import closed
 from .ledger import Ledger
 from .looker import Looker
 from .options import SchedulerSettings
@@ -39,12 +35,12 @@ from .plans import gathered_again, owned
 from .reading import News, read, unknown
 from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun, in_parts
 from .tick_interval import TickInterval
+from .waiting import kept_out, paused, unready
 from .watch import CALM, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
 SHARE = 0.0175  # of a core that looks take: with very many directories there are fewer of them
 IDLE = 10.0  # s between two looks whether there is something to do
-UNHEARD = "rank {} has not told this manager twice yet what it serves"
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
 SAVE_EVERY = 60.0  # s, when nothing happened that must not be lost
 
@@ -282,18 +278,11 @@ class Rounds:
         return replace(view, wait=UNRIPE) if unripe else view
 
     def _why_wait(self, fs: FsState, watch: Watch) -> str:
-        if watch.kept.paused:
-            now, until = self._now(), watch.kept.until
-            return _paused_by_operator(None if until is None else until + now.wall - now.steady)
-        running = (r for r in self._plans.of(fs) if r.head.state in ACTIVE and not r.plan.scheduled)
-        plan = next((f"plan '{run.plan.name}' is {run.head.state}" for run in running), "")
-        wall = self._now().wall
+        now = self._now()
         return (
-            closed(datetime.fromtimestamp(wall), self._settings()[1])
-            or plan
-            or automate(self._policy, self._plans.of(fs), fs)
-            or why_wait(fs, self._host.health(), silent(self._host, fs, wall), SCHEDULER)
-            or next((UNHEARD.format(rank) for rank in unheard(self._host, fs)), "")
+            paused(watch.kept, now)
+            or kept_out(fs, self._plans.of(fs), self._settings()[1], self._policy, now.wall)
+            or unready(fs, self._host.health(), silent(self._host, fs, now.wall), unheard(self._host, fs))
         )
 
     def _seen(self, fs: FsState, watch: Watch, settings: Settings, ours: SchedulerSettings, now: Now) -> View:
@@ -331,30 +320,6 @@ class Rounds:
             watch.idle_since = None
         elif watch.idle_since is None:
             watch.idle_since = now.steady
-
-
-def automate(policy: Callable[[FsState], bool], runs: Sequence[Run], fs: FsState) -> str:
-    """Why the scheduler may not act beside the built-in balancer; "" when that is off.
-
-    :param runs: of the file system. A plan's balancer goes with the plan, or its mask would stay and confine
-        the scheduler; one that others were made after cannot be rolled back alone
-    """
-    if not fs.balance_automate or policy(fs):
-        return ""
-    plan, switched_on = balancing(runs, fs.fscid), ""
-    cure = f"ceph fs set {fs.name} balance_automate false"
-    if plan is not None and max(live(runs), key=lambda run: run.plan.created).plan.name == plan:
-        switched_on = f"plan '{plan}' switched it on: "
-        cure = f"ceph mds_partitioner partition rollback {fs.name} {plan}"
-    return (
-        f"'{fs.name}' has balance_automate on: its balancer would move what the scheduler moves; "
-        f"{switched_on}run '{cure}' first"
-    )
-
-
-def _paused_by_operator(until: float | None) -> str:
-    end = "" if until is None else f" until {clock.told(until)}"
-    return f"an operator paused it{end}: 'partition resume' goes on"
 
 
 def _pinned(watch: Watch, held: Owned) -> int:
