@@ -12,10 +12,9 @@ from ..ceph.filesystem import FileSystem
 from ..errors import NotFound
 from ..observe.children import Placed, placed
 from ..observe.subtrees import ancestors
-from .asking import About, Lesson, Questions
+from .asking import About, Lesson, Questions, fresh
 from .owned import Owned
 
-FRESH = 60.0  # s, for which what was read is good
 ABOVE = "above"  # what is asked
 
 
@@ -61,7 +60,7 @@ class Above:
 
     def _stale(self, path: str, owned: Owned, now: float) -> bool:
         at, asked = self.found.get(path), self._asked.get(path, -math.inf)
-        if at is None or not 0.0 <= now - asked <= FRESH:  # or the clock was put back
+        if at is None or not fresh(asked, now):
             return True
         return owned.moved_at.get(at.ino, -math.inf) >= asked
 

@@ -18,12 +18,18 @@ from ..model import FsState
 
 WITHIN = 5.0  # s that are waited for in a round
 SOON = 2.5  # s: the same, before the first decision
+FRESH = 60.0  # s, for which what was read is good
 
 Lesson = Callable[[], None]
 """Takes in what was read: in the loop's thread."""
 About = tuple[str, Union[int, str]]
 """What a question is about: what is asked, and the inode number or path of what."""
 Questions = dict[About, Callable[[FileSystem], Lesson]]
+
+
+def fresh(at: float, now: float, within: float = FRESH) -> bool:
+    """Is it so lately that it was read? Not where that is yet to come: the clock was put back."""
+    return 0.0 <= now - at <= within
 
 
 class Asking:

@@ -24,13 +24,13 @@ from ..observe.directories import Everything
 from ..plan.circumstances import DISTRIBUTES, FACTOR, Circumstances, over, places
 from ..plan.families import family, held
 from .above import Above
-from .asking import SOON, WITHIN, Asking, Lesson, Questions
+from .asking import FRESH, SOON, WITHIN, Asking, Lesson, Questions, fresh
 from .deleted import Deleted
 from .ephemerals import Ephemerals
 from .facts import Facts
 from .fragments import Fragments, flat, fragments
 from .insides import Inside, Insides
-from .newborn import FRESH, Newborn
+from .newborn import Newborn
 from .owned import Owned
 
 PAUSE = 3.0  # times what it took, before all are listed again
@@ -48,7 +48,7 @@ class Known:
     :ivar parts: how many lasting children a directory has, by inode number, where that was read
     :ivar above: directories above these that are placed by settings of their own, and the busiest of these
         that have an ephemeral pin, by path
-    :ivar fresh: inode numbers of those that were made since it looks, and found in the last FRESH s
+    :ivar fresh: inode numbers of those that were made since it looks, and found lately (newborn.NEW)
     :ivar fragments: what could be distributed, by the inode number of the directory that it is in
     :ivar ripe: the busiest were looked at, so that they are not moved as a whole before it is known whether
         they have parts
@@ -386,7 +386,7 @@ class Catalogue:
         self._fragments = {
             ino: kept
             for ino, kept in self._fragments.items()
-            if 0.0 <= now - kept[0] <= 2 * FRESH
+            if fresh(kept[0], now, 2 * FRESH)
             if owned.moved_at.get(kept[1].ino, -math.inf) < kept[0]
         }
         tops, churning = self._insides.turnover.tops(), self._insides.turnover.churning()
@@ -403,7 +403,7 @@ class Catalogue:
             d
             for d in (*busiest, *hot)
             if (d.path in tops or d.ino in wanted.hot)
-            and now - self._fragments.get(d.ino, (float("-inf"), None))[0] > FRESH
+            and not fresh(self._fragments.get(d.ino, (-math.inf, None))[0], now)
         ]
         for directory in due:
             self._fragments.pop(directory.ino, None)

@@ -9,9 +9,8 @@ from functools import partial
 from ..ceph.filesystem import FileSystem
 from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Placed
-from .asking import Asking, Lesson, Questions
+from .asking import Asking, Lesson, Questions, fresh
 
-FRESH = 60.0  # s, for which what was read is good
 NEVER = (float("-inf"), None)
 
 
@@ -34,7 +33,7 @@ class Ephemerals:
         :param now: Unix, s
         :param within: s that answers are waited for
         """
-        due = [d for d in busy if not 0.0 <= now - self._found.get(d.ino, NEVER)[0] <= FRESH]
+        due = [d for d in busy if not fresh(self._found.get(d.ino, NEVER)[0], now)]
         questions: Questions = {("ephemeral", d.ino): partial(self._ask, of=d, now=now) for d in due}
         self._asking.ask(fs, questions, within)
 

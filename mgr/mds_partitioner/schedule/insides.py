@@ -22,14 +22,13 @@ from ..model import NO_PIN, Directory, FsState
 from ..observe.children import Brood, Child, Lasts, brood, looked_at, remembered, still
 from ..observe.turnover import A_LOOK, Turnover, below, listable
 from ..plan.families import lasting
-from .asking import SOON, WITHIN, Asking, Lesson, Questions
+from .asking import FRESH, SOON, WITHIN, Asking, Lesson, Questions, fresh
 from .owned import Owned
 
 FIRST = 2  # of the busiest that are listed for what comes and goes, before the first decision
 BROODS = 2  # directories whose children are listed, or read, in a round
 AT_ONCE = 50  # children of each that are read side by side: some MDS is asked three times a child
 YOUNG = 30.0  # s: what is younger may come and go, though nothing was seen to yet
-FRESH = 60.0  # s, for which what was read of children is good
 SILENT = 300.0  # s, after which no answer is waited for of a child that was asked: it may be damaged
 SOME, MOST = 8, 0.5  # children that stand for all; so many of them must last
 # Levels from the root to the lowest directories that are told apart. For one of these all MDSs tell of all
@@ -154,11 +153,11 @@ class Insides:
     def _uncounted(self, ino: int, now: float) -> bool:
         """Is it to be seen how many of its children last? Where few do others may be too young yet."""
         at, number = self.counts.get(ino, (0.0, 0))
-        return not 0.0 <= now - at <= (FRESH if number > 1 else YOUNG / 2.0)  # or the clock was put back
+        return not fresh(at, now, FRESH if number > 1 else YOUNG / 2.0)
 
     def _stale(self, ino: int, now: float) -> bool:
         """Are its children to be listed?"""
-        return ino not in self.broods or not 0.0 <= now - self.broods[ino][0] <= FRESH
+        return ino not in self.broods or not fresh(self.broods[ino][0], now)
 
     def _due(self, ino: int, now: float) -> bool:
         """The same, or are some to be read?"""

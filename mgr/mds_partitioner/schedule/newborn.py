@@ -17,7 +17,7 @@ from ..plan.families import SKEW
 from .asking import Asking, Lesson, Questions
 from .insides import YOUNG
 
-FRESH = 60.0  # s, for which a directory is new
+NEW = 60.0  # s, for which a directory is new
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 REMEMBERED = 600.0  # s, for which one that was made and removed is remembered
 SOON = 60.0  # s: what is gone by then was removed soon; it is seen when all are listed again
@@ -79,7 +79,7 @@ class Newborn:
         :param now: Unix, s
         """
         self._began = min(self._began, now)  # the clock may have been put back
-        after = max(self._began, now - FRESH)
+        after = max(self._began, now - NEW)
         came = [d for d in there.values() if d.ino not in before] if before else []
         listed = {_parent(d) for d in there.values() if d.ino in before} if came else set()
         since = {
@@ -125,7 +125,7 @@ class Newborn:
             ino
             for ino, b in self._born.items()
             if b.gone < 0.0 and b.parent not in leaving
-            if (YOUNG if b.parent in passing else 0.0) <= now - b.found <= FRESH
+            if (YOUNG if b.parent in passing else 0.0) <= now - b.found <= NEW
         )
 
 

@@ -12,7 +12,7 @@ from ..judge.verdict import Verdict
 from ..model import Directory, Subtree
 from ..observe.heat import Heat
 from ..observe.subtrees import SubtreeMap
-from .above import FRESH
+from .asking import FRESH
 from .catalogue import Catalogue, Known
 from .core.load import capacities, utilisations
 from .core.state import State

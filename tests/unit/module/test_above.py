@@ -14,7 +14,7 @@ from scheduled import BEGINNING, Cluster, LoadedMount
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, NotFound
 from mds_partitioner.schedule import asking
-from mds_partitioner.schedule.above import FRESH
+from mds_partitioner.schedule.asking import FRESH
 from mds_partitioner.schedule.catalogue import Catalogue, Wanted
 from mds_partitioner.schedule.owned import Owned
 

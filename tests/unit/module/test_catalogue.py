@@ -27,13 +27,13 @@ from mds_partitioner.observe.directories import MOST_ENTRIES, SELDOM, Everything
 from mds_partitioner.observe.turnover import MOST_LISTED, MOST_PARTS
 from mds_partitioner.plan.fixed import Fixed, operators
 from mds_partitioner.schedule import asking
-from mds_partitioner.schedule.asking import SOON, Asking
+from mds_partitioner.schedule.asking import FRESH, SOON, Asking
 from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Known, Wanted
 from mds_partitioner.schedule.core.view import UNREAD_MASK, Piece, RankView, View
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
 from mds_partitioner.schedule.fragments import flat
-from mds_partitioner.schedule.insides import AT_ONCE, FIRST, FRESH, SILENT, Inside, Insides, several
+from mds_partitioner.schedule.insides import AT_ONCE, FIRST, SILENT, Inside, Insides, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
 from mds_partitioner.schedule.pieces import Settled
