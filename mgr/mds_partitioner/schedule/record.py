@@ -52,6 +52,11 @@ class Turn:
     lost: tuple[int, ...] = ()
 
     @property
+    def stands(self) -> bool:
+        """Was it made, and not rolled back?"""
+        return self.mode == ACT and not self.undone
+
+    @property
     def about(self) -> tuple[tuple[int, str], ...]:
         """What it moved, or had placed: inode number and path."""
         done: tuple[Union[Scatter, Move], ...] = (*self.scatter, *(past.move for past in self.moves))
@@ -287,14 +292,14 @@ def latest(turns: Sequence[Turn], there: Collection[int], since: float) -> tuple
 def made(turns: Sequence[Turn], since: float) -> tuple[Past, ...]:
     """Moves that were made since a time, or have not arrived, and hold: not advised or rolled back; oldest
     first."""
-    of = (t for t in turns if t.mode == ACT and not t.undone)
+    of = (t for t in turns if t.stands)
     moves = ((p, t.untried) for t in of for p in t.moves if p.begun >= since or p.arrived < 0.0)
     return tuple(p for p, untried in moves if p.move.ino not in untried)
 
 
 def scattered(turns: Sequence[Turn]) -> dict[int, Scattered]:
     """What is placed as it is made, by inode number."""
-    made = (t for t in turns if t.mode == ACT and not t.undone)
+    made = (t for t in turns if t.stands)
     ordered = ((s, t) for t in made for s in t.scatter if s.ino not in t.untried)
     return {s.ino: Scattered(s.ranks, t.at, s.ino in t.lost, s.inodes) for s, t in ordered}
 
@@ -349,7 +354,7 @@ def under_way(kept: Kept) -> list[tuple[Past, float]]:
     looks whether they have."""
     if kept.mode == OFF:
         return []
-    made = (t for t in kept.turns if t.mode == ACT and not t.undone)
+    made = (t for t in kept.turns if t.stands)
     moves = (entry for t in made for entry in zip(t.moves, t.requests))
     return [(past, requests) for past, requests in moves if past.arrived < 0.0 and past.move.load > 0.0]
 
@@ -365,7 +370,7 @@ class Gains:
 
 def gains(turns: Sequence[Turn], since: float) -> Gains:
     """Of what was done since a time, and not undone. Where all was refused, or put back, nothing was."""
-    own = (turn for turn in turns if turn.mode == ACT and not turn.undone and turn.at >= since)
+    own = (turn for turn in turns if turn.stands and turn.at >= since)
     done = (turn for turn in own if turn.gain)
     settled = [turn for turn in done if turn.real is not None]
     predicted, real = sum(turn.gain for turn in settled), sum(turn.real or 0.0 for turn in settled)
