@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nlargest
 
-from .. import clock
 from ..ceph.filesystem import FileSystem
 from ..ceph.host import Host
 from ..clock import Now
@@ -150,7 +149,7 @@ class Early(enum.Enum):
 class Catalogue:
     """Of one file system; ``known`` is replaced as a whole, so readers need no lock."""
 
-    def __init__(self, host: Host, began: float, now: Callable[[], Now] = clock.read) -> None:
+    def __init__(self, host: Host, began: float, now: Callable[[], Now]) -> None:
         """``began``: when it began to look, Unix, s."""
         self._host, self._now = host, now
         self._asking = Asking(host)

@@ -14,7 +14,6 @@ from heapq import nsmallest
 from itertools import accumulate
 from typing import TypeVar
 
-from .. import clock
 from ..ceph.filesystem import FileSystem
 from ..clock import Now
 from ..errors import NotFound
@@ -62,7 +61,7 @@ class Insides:
     :ivar read: children that were read in the last look
     """
 
-    def __init__(self, asking: Asking, now: Callable[[], Now] = clock.read) -> None:
+    def __init__(self, asking: Asking, now: Callable[[], Now]) -> None:
         self._asking, self._now = asking, now
         self._round = 0.0
         self._turns: dict[int, int] = {}  # how often children were to be read

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from .. import clock
 from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption, users
 from ..clock import Now
@@ -26,7 +25,7 @@ class TickInterval:
     The mon fences no manager: so a claim that another one has made stays for a while.
     """
 
-    def __init__(self, host: Host, now: Callable[[], Now] = clock.read) -> None:
+    def __init__(self, host: Host, now: Callable[[], Now]) -> None:
         self._host, self._now = host, now
         self._short: dict[int, bool] = {}  # by fscid; not there: the last manager may have left it
         self._stays: dict[int, float] = {}  # by fscid: until when its claim does, steady clock, s

@@ -15,6 +15,7 @@ import pytest
 from fake_cluster import Directory, ended
 from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
 
+from mds_partitioner import clock
 from mds_partitioner.ceph.volumes import VOLUMES
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.reasons import EPHEMERAL_PIN
@@ -129,7 +130,7 @@ def below(read: Counter[str]) -> int:
 
 def test_children_that_are_read_quickly_are_read_in_one_round() -> None:
     host: Any = Counting(cluster := with_children(CHILDREN))
-    assert not brood_of(Insides(Asking(host)), cluster, 1.0).unread
+    assert not brood_of(Insides(Asking(host), clock.read), cluster, 1.0).unread
 
 
 def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> None:
@@ -164,7 +165,7 @@ def test_a_round_ends_early_where_parts_come_to_be_known_but_not_twice_in_a_row(
     for i in range(6):
         cluster.directories |= {200 + 2 * i + k: Directory(f"/volumes/_nogroup/s{i}/c{k}") for k in (0, 1)}
     host: Any = cluster
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     wanted = Wanted({"/volumes/_nogroup/s0": 20.0}, split=frozenset(range(100, 106)))
     for _ in range(2):
         catalogue.refresh(cluster.state, 200, replace(wanted, split=frozenset()), Owned(), BEGINNING)
@@ -189,7 +190,7 @@ def test_a_round_ends_early_where_what_fills_a_rank_is_found_to_have_parts(
     """At a full rank each of the other steps may take as long as is waited for."""
     cluster = Cluster([0.0] * 2)
     host: Any = cluster
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     wanted = Wanted({f"/volumes/_nogroup/s{i}": rate for i, rate in enumerate(rates)}, count=count)
     first = {path: rate for path, rate in wanted.requests.items() if path.endswith("s1")}
     for _ in range(3):
@@ -205,7 +206,7 @@ def test_of_what_ends_a_round_early_an_ephemeral_pin_is_known(by_count: bool) ->
     """It may be moved at once, or taken apart: MDSs show none that they have not followed yet."""
     cluster = Cluster([0.0] * 2)
     host: Any = cluster
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     for _ in range(3):
         catalogue.refresh(cluster.state, 200, Wanted({f"{NOGROUP}/s1": 1.0}), Owned(), BEGINNING + 600.0)
     cluster.directories[100].distributed = "1"
@@ -229,7 +230,7 @@ def test_of_very_many_children_the_busiest_are_read_first() -> None:
 
 def test_parts_are_counted_of_what_has_a_pin_of_ours_below_it_though_it_has_no_load() -> None:
     host: Any = Counting(cluster := with_children(3))
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     for _ in range(2):
         catalogue.refresh(cluster.state, 200, Wanted(), Owned(), BEGINNING + 700.0)
     assert 100 not in catalogue.known.parts
@@ -246,7 +247,7 @@ def impatient(monkeypatch: Any) -> None:
 def test_before_the_first_decision_less_is_asked_for() -> None:
     cluster = Cluster([20.0] * 4)
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
     assert not catalogue.known.ripe
     busy = {d.path: 20.0 - i for i, d in enumerate(catalogue.known.directories)}
@@ -430,7 +431,7 @@ def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_once() -> Non
     cluster = Cluster([20.0] * 4)
     cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i}") for i in range(4)}
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
     busy = {d.path: 20.0 for d in catalogue.known.directories}
     wanted = Wanted(busy, split=frozenset({100}))
@@ -448,7 +449,7 @@ def test_what_does_not_answer_keeps_nothing_else_back_and_is_asked_once() -> Non
 def test_facts_that_come_late_are_of_when_they_were_asked_for_and_no_answer_to_a_doubt() -> None:
     cluster = Cluster([20.0] * 2)
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
     host.hangs = "Facts._read"
     for late in (1.0, 2.0):
@@ -468,7 +469,7 @@ def test_facts_that_come_late_are_of_when_they_were_asked_for_and_no_answer_to_a
 def test_a_doubt_in_the_middle_of_a_round_is_not_lost() -> None:
     cluster = Cluster([20.0] * 2)
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
     begin = host.begin_on_fs
 
@@ -497,7 +498,7 @@ def test_what_places_a_new_directory_from_above_is_known_when_it_is() -> None:
 def test_nothing_is_known_of_what_is_below_something_that_was_not_read() -> None:
     cluster = Cluster([20.0] * 2)
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     host.hangs = "Above._read"
     catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
     assert len(catalogue.known.directories) == 2 and not catalogue.known.facts
@@ -524,7 +525,7 @@ def test_what_was_read_of_children_is_known_at_once_and_not_held_against_a_doubt
     cluster = Cluster([20.0])
     cluster.directories |= {200 + i: Directory(f"{PARENT}/c{i}") for i in range(4)}
     host: Any = Counting(cluster)
-    catalogue, wanted = Catalogue(host, BEGINNING), Wanted(split=frozenset({100}))
+    catalogue, wanted = Catalogue(host, BEGINNING, clock.read), Wanted(split=frozenset({100}))
     for late in (0.0, 1.0):
         catalogue.refresh(cluster.state, 0, wanted, Owned(), BEGINNING + late)
     paths = [f"{PARENT}/c{i}" for i in range(4)]
@@ -540,7 +541,7 @@ def test_what_was_read_of_children_is_known_at_once_and_not_held_against_a_doubt
 def test_nothing_is_asked_of_what_is_under_way() -> None:
     cluster = Cluster([20.0] * 4)
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     catalogue.refresh(cluster.state, 0, Wanted(), Owned(), BEGINNING)
     busy = {d.path: 20.0 for d in catalogue.known.directories}
     host.listed.clear()
@@ -590,7 +591,7 @@ def with_children(number: int) -> Cluster:
 def test_children_that_take_too_long_are_read_in_the_next_round(answers: int) -> None:
     """Also where only one of several was read: it is not taken for the only one that there is."""
     host: Any = Sluggish(cluster := with_children(20))
-    insides = Insides(Asking(host))
+    insides = Insides(Asking(host), clock.read)
     for rounds in range(1, 4):
         host.answers = answers
         found = brood_of(insides, cluster, (FRESH + 1.0) * rounds)
@@ -606,7 +607,7 @@ def test_children_that_take_too_long_are_read_in_the_next_round(answers: int) ->
 def test_a_part_stays_one_when_we_pin_it_anew_whatever_is_read_then() -> None:
     host: Any = Sluggish(cluster := with_children(20))
     cluster.directories[200].pin = 2
-    insides = Insides(Asking(host))
+    insides = Insides(Asking(host), clock.read)
     host.answers = 6
     before = Owned(pins={200: 2}, moved_at={200: BEGINNING - 50.0})
     assert next(kid.pin for kid in brood_of(insides, cluster, 10.0, before).children if kid.ino == 200) == 2
@@ -621,7 +622,7 @@ def test_a_part_stays_one_when_we_pin_it_anew_whatever_is_read_then() -> None:
 
 def test_of_children_that_are_exported_nothing_is_asked() -> None:
     host: Any = Counting(cluster := with_children(4))
-    insides = Insides(Asking(host))
+    insides = Insides(Asking(host), clock.read)
     assert [kid.ino for kid in brood_of(insides, cluster, 1.0, moving={201}).unread] == [201]
     assert len(brood_of(insides, cluster, 2.0, moving={100}).unread) == 1, "nor of what is in it"
     assert not brood_of(insides, cluster, 3.0).unread
@@ -659,7 +660,7 @@ def test_a_child_that_does_not_answer_is_not_waited_for_for_ever(fails: bool) ->
 
 def test_a_listing_that_comes_late_takes_away_no_child_that_was_read_meanwhile() -> None:
     host: Any = Sluggish(cluster := with_children(20))
-    insides, host.answers = Insides(Asking(host)), 5
+    insides, host.answers = Insides(Asking(host), clock.read), 5
     assert len(brood_of(insides, cluster, 0.0).children) == 5
     host.hangs, host.answers = "Insides._read ", 10
     assert len(brood_of(insides, cluster, FRESH + 1.0).children) == 15
@@ -671,7 +672,7 @@ def test_a_listing_that_comes_late_takes_away_no_child_that_was_read_meanwhile()
 
 def test_another_directory_of_the_same_name_is_not_taken_for_the_child() -> None:
     host: Any = Sluggish(cluster := with_children(4))
-    insides, host.answers = Insides(Asking(host)), 0
+    insides, host.answers = Insides(Asking(host), clock.read), 0
     brood_of(insides, cluster, 0.0)
     cluster.directories[300] = replace(cluster.directories.pop(200), pin=1)
     host.answers = 4
@@ -706,7 +707,7 @@ def test_what_could_be_distributed_is_looked_at_again_when_we_have_pinned_it() -
     """A pin that is not known would not be taken off, and hold all of it."""
     host: Any = (cluster := Cluster([250.0, 20.0]))
     cluster.files[100], cluster.below[PARENT] = 5000, 5000
-    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({PARENT: 250.0}, hot=frozenset({100}))
+    catalogue, wanted = Catalogue(host, BEGINNING, clock.read), Wanted({PARENT: 250.0}, hot=frozenset({100}))
     for now in (BEGINNING, BEGINNING + 1.0):
         catalogue.refresh(cluster.state, 200, wanted, NOTHING, now)
     assert catalogue.known.fragments[100].pin == NO_PIN
@@ -944,7 +945,7 @@ def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:
         cluster.directories[200 + i] = Directory(f"{PARENT}/c{i}")
     cluster.directories[201].pin = 2
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     wanted = Wanted(split=frozenset({100}))
     for _ in range(2):
         catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING)
@@ -957,7 +958,7 @@ def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:
 def test_children_last_when_they_are_half_a_minute_old_and_none_was_seen_to_go() -> None:
     """Also those that were made since the scheduler began: nobody waits ten minutes for it."""
     host: Any = Counting(cluster := with_children(4))
-    insides = Insides(Asking(host))
+    insides = Insides(Asking(host), clock.read)
 
     def lasts(at: float) -> Any:
         return insides.look(cluster.state, Inside((), (), (), {}, ()), Owned(), BEGINNING + at, first=False)
@@ -1044,7 +1045,7 @@ def test_what_could_be_moved_from_a_full_rank_is_looked_into_though_others_have_
 def test_masks_are_read_after_a_wait_also_while_an_mds_does_not_answer() -> None:
     """A full one may be too slow for that; without masks nothing would be moved from it."""
     host: Any = Counting(cluster := Cluster([0.0] * 2), hook=True)
-    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({f"{NOGROUP}/s0": 9.0})
+    catalogue, wanted = Catalogue(host, BEGINNING, clock.read), Wanted({f"{NOGROUP}/s0": 9.0})
     for _ in range(2):
         catalogue.refresh(cluster.state, 200, wanted, NOTHING, BEGINNING)
     catalogue.doubt_above()
@@ -1069,7 +1070,7 @@ def test_masks_of_what_is_gone_are_forgotten() -> None:
 def test_a_pin_that_we_set_after_it_was_read_is_known_also_after_a_wait() -> None:
     """What was read before the wait is as old as it is."""
     host: Any = (cluster := Cluster([0.0] * 20))
-    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({f"{NOGROUP}/s0": 9.0})
+    catalogue, wanted = Catalogue(host, BEGINNING, clock.read), Wanted({f"{NOGROUP}/s0": 9.0})
     for _ in range(2):
         catalogue.refresh(cluster.state, 200, wanted, NOTHING, BEGINNING)
     moved = next(d for d in catalogue.known.directories if d.path == f"{NOGROUP}/s9")
@@ -1083,7 +1084,7 @@ def test_a_pin_that_we_set_after_it_was_read_is_known_also_after_a_wait() -> Non
 def test_no_mask_is_waited_for_of_mdss_that_have_no_hook_any_more() -> None:
     """Those that do not answer may have it still."""
     host: Any = Counting(cluster := Cluster([0.0] * 2), hook=True)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     for hook, masks in ((True, {}), (True, {100: "-1"}), (None, {100: "-1"}), (False, None)):
         host.hook = hook
         catalogue.refresh(cluster.state, 200, Wanted({f"{NOGROUP}/s0": 9.0}), NOTHING, BEGINNING)
@@ -1095,7 +1096,7 @@ def test_facts_of_the_busiest_are_new_in_each_round_and_all_others_have_their_tu
     """One that grows by thousands a second would count as the little that it was some minutes ago."""
     cluster = Cluster([0.0] * 300)
     host: Any = Counting(cluster)
-    catalogue, paths = Catalogue(host, BEGINNING), [f"{NOGROUP}/s{i}" for i in range(300)]
+    catalogue, paths = Catalogue(host, BEGINNING, clock.read), [f"{NOGROUP}/s{i}" for i in range(300)]
     wanted = Wanted({path: 1000.0 - i for i, path in enumerate(paths[200 : 200 + busy])})
     rounds = iter(range(1000))
 
@@ -1118,7 +1119,7 @@ def test_facts_of_the_busiest_are_new_in_each_round_and_all_others_have_their_tu
 def test_where_mdss_are_slow_all_is_read_before_the_busiest_are_read_again(answers: int) -> None:
     cluster = Cluster([0.0] * 300)
     host: Any = Sluggish(cluster, about="Facts._read")
-    catalogue, paths = Catalogue(host, BEGINNING), [f"{NOGROUP}/s{i}" for i in range(300)]
+    catalogue, paths = Catalogue(host, BEGINNING, clock.read), [f"{NOGROUP}/s{i}" for i in range(300)]
     wanted = Wanted({path: 1000.0 - i for i, path in enumerate(paths[200:])})
     rounds = iter(range(1000))
 
@@ -1140,7 +1141,7 @@ def test_where_mdss_are_slow_all_is_read_before_the_busiest_are_read_again(answe
 def test_thousands_are_read_the_first_time_as_soon_as_they_can_be() -> None:
     cluster = Cluster([0.0] * 2000)
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING)
+    catalogue = Catalogue(host, BEGINNING, clock.read)
     wanted = Wanted({f"{NOGROUP}/s{i}": 2000.0 - i for i in range(2000)})
     for late in range(10):
         catalogue.refresh(cluster.state, 200, wanted, Owned(), BEGINNING + 10.0 * late)
@@ -1150,7 +1151,10 @@ def test_thousands_are_read_the_first_time_as_soon_as_they_can_be() -> None:
 def test_facts_that_were_just_asked_for_are_not_asked_for_again_though_rounds_have_no_pauses() -> None:
     cluster = Cluster([0.0] * 60)
     host: Any = Counting(cluster)
-    catalogue, wanted = Catalogue(host, BEGINNING), Wanted({f"{NOGROUP}/s{i}": 9.0 for i in range(10)})
+    catalogue, wanted = (
+        Catalogue(host, BEGINNING, clock.read),
+        Wanted({f"{NOGROUP}/s{i}": 9.0 for i in range(10)}),
+    )
     for late in range(4):
         catalogue.refresh(cluster.state, 20, wanted, Owned(), BEGINNING + late)
     assert len(catalogue.known.facts) == 60

@@ -10,6 +10,7 @@ import pytest
 from fake_cluster import Directory
 from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount, Manager
 
+from mds_partitioner import clock
 from mds_partitioner.model import Directory as ModelDirectory
 from mds_partitioner.observe.children import brood
 from mds_partitioner.observe.turnover import DEEPEST
@@ -161,7 +162,7 @@ def test_nobody_follows_them_without_end() -> None:
 def test_what_has_a_pin_of_ours_is_counted_however_low_it_is(pins: dict[int, int], found: int) -> None:
     cluster = Deep(20)
     host: Any = cluster
-    insides = Insides(Asking(host))
+    insides = Insides(Asking(host), clock.read)
     of = [ModelDirectory(TOP, "s0", 100)]
     owned = Owned(pins, paths={cluster.directories[ino].path: pin for ino, pin in pins.items()})
     insides.look(cluster.state, Inside((), of, of, {}, ()), owned, BEGINNING, first=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from scheduled import Cluster, Manager
 
+from mds_partitioner import clock
 from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.errors import InDoubt, JournalError, Unavailable
 from mds_partitioner.judge.archive import Archive
@@ -387,7 +388,7 @@ def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(
     cluster = Cluster()
     cluster.options[TICK] = "5.000000"
     host: Any = cluster
-    interval, set_option = TickInterval(host), cluster.set_mds_option
+    interval, set_option = TickInterval(host, clock.read), cluster.set_mds_option
     interval.restore(1)
 
     def unanswered(option: str, value: str) -> None:
@@ -405,7 +406,7 @@ def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(
 def test_a_claim_of_nobodys_keeps_no_scheduler_from_looking() -> None:
     host: Any = (cluster := Cluster())
     cluster.store.data |= {f"option/{TICK}/tick/mine": "{}", f"option/{TICK}/plan/x": "[" * 60_000}
-    interval = TickInterval(host)
+    interval = TickInterval(host, clock.read)
     assert interval.restore_unwatched(())
     interval.restore(1)
     assert f"option/{TICK}/tick/mine" in cluster.store.data
