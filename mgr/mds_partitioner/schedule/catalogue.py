@@ -28,7 +28,7 @@ from .deleted import Deleted
 from .ephemerals import Ephemerals
 from .facts import Facts
 from .fragments import Fragments, flat, fragments
-from .insides import Inside, Insides
+from .insides import Inside, InsideReader
 from .newborn import Newborn
 from .owned import Owned
 
@@ -154,7 +154,7 @@ class Catalogue:
         self._host, self._now = host, now
         self._asking = Asking(host)
         self._facts = Facts(self._asking)
-        self._insides = Insides(self._asking, now)
+        self._insides = InsideReader(self._asking, now)
         self._newborn = Newborn(self._asking, began)
         self._ephemerals = Ephemerals(self._asking)
         self._above = Above()

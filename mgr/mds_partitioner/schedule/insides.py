@@ -53,7 +53,7 @@ class Inside:
     moving: Collection[int]
 
 
-class Insides:
+class InsideReader:
     """Of one file system. By inode number, with when it was read, Unix, s:
 
     :ivar broods: of what is split, with when it was listed

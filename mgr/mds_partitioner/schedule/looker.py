@@ -28,7 +28,7 @@ from .core.view import Move, RankView, View
 from .hotspots import remembered
 from .owned import Owned
 from .pieces import Seen, pieces, rank_of
-from .watch import CALM, WITHIN, Told, Watch
+from .watch import CALM, WITHIN, RankAnswer, Watch
 
 NOISE = 50.0  # req/s of all ranks: with less nobody is at work
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
@@ -127,7 +127,7 @@ def _left(heat: Heat, rank: int, where: SubtreeMap) -> list[str]:
 
 
 def _staying(
-    heat: Mapping[int, Heat], told: Mapping[int, Told], where: SubtreeMap, now: float
+    heat: Mapping[int, Heat], told: Mapping[int, RankAnswer], where: SubtreeMap, now: float
 ) -> dict[int, Heat]:
     """By rank, without what has left it since it told. now: steady clock, s"""
     return {
@@ -235,7 +235,7 @@ class Looker:
         # Of one that is too slow the last answer is better than none; one that refuses may do so for ever.
         left = active.keys() - {r for r in refused & watch.told.keys() if now - watch.told[r].at > TOO_OLD}
         told = {
-            rank: Told(now, of, tuple(watch.subtrees.get(rank, ())), too_long(loads[asked[rank]]))
+            rank: RankAnswer(now, of, tuple(watch.subtrees.get(rank, ())), too_long(loads[asked[rank]]))
             for rank, of in heat.items()
         }
         watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot, heat[rank].each) for rank in told}

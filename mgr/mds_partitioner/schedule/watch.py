@@ -29,7 +29,7 @@ SPARE = 2.0  # times as long, each time that one was too slow
 
 
 @dataclass(frozen=True)
-class Told:
+class RankAnswer:
     """What a rank said of its popularity, when (steady clock, s), which subtrees it had, and whether that was
     so much that it is asked seldom."""
 
@@ -38,7 +38,7 @@ class Told:
     subtrees: tuple[Subtree, ...]
     long: bool = False
 
-    def since(self, before: Told | None) -> Heat:
+    def since(self, before: RankAnswer | None) -> Heat:
         """Without what has gone since; all there is, where that was just now, or subtrees came or went."""
         if before is None or before.subtrees != self.subtrees or self.at - before.at < APART:
             return self.heat
@@ -83,7 +83,7 @@ class Watch:
     :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or
         not; steady clock, s
     :ivar patience: how long those may take to answer that were too slow, s; by what they are asked, and name
-    :ivar where: where ``placed`` are, by ``subtrees``; None: these have changed
+    :ivar where: where ``mapped_directories`` are, by ``subtrees``; None: these have changed
     """
 
     kept: Kept
@@ -92,7 +92,7 @@ class Watch:
     history: History = field(default_factory=History)
     fullness: Fullness = field(default_factory=Fullness)
     verdict: Verdict | None = None
-    told: dict[int, Told] = field(default_factory=dict)
+    told: dict[int, RankAnswer] = field(default_factory=dict)
     heat: dict[int, Heat] = field(default_factory=dict)
     lumps: dict[int, frozenset[str]] = field(default_factory=dict)
     subtrees: dict[int, list[Subtree]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Watch:
     begun: dict[str, dict[str, float]] = field(default_factory=dict)
     patience: dict[tuple[str, str], float] = field(default_factory=dict)
     where: SubtreeMap | None = None
-    placed: tuple[Directory, ...] = ()
+    mapped_directories: tuple[Directory, ...] = ()
     saved: float = 0.0
     orders: int = 0
     unsaved: bool = False
@@ -181,10 +181,10 @@ class Watch:
     def located(self) -> SubtreeMap:
         """Where the known directories are; made anew only when these or the subtrees have changed."""
         where = self.where
-        if where is None or self.placed != self.known.directories:
+        if where is None or self.mapped_directories != self.known.directories:
             paths = [d.path for d in self.known.directories]
             where = SubtreeMap((s for found in self.subtrees.values() for s in found), paths)
-            self.where, self.placed = where, self.known.directories
+            self.where, self.mapped_directories = where, self.known.directories
         return where
 
     def hasten(self, now: float, interval: float) -> None:

@@ -34,7 +34,7 @@ from mds_partitioner.schedule.core.view import UNREAD_MASK, Piece, RankView, Vie
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
 from mds_partitioner.schedule.fragments import flat
-from mds_partitioner.schedule.insides import AT_ONCE, FIRST, SILENT, Inside, Insides, several
+from mds_partitioner.schedule.insides import AT_ONCE, FIRST, SILENT, Inside, InsideReader, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
 from mds_partitioner.schedule.pieces import Settled
@@ -130,7 +130,7 @@ def below(read: Counter[str]) -> int:
 
 def test_children_that_are_read_quickly_are_read_in_one_round() -> None:
     host: Any = Counting(cluster := with_children(CHILDREN))
-    assert not brood_of(Insides(Asking(host), clock.read), cluster, 1.0).unread
+    assert not brood_of(InsideReader(Asking(host), clock.read), cluster, 1.0).unread
 
 
 def test_the_children_of_a_large_directory_are_read_a_part_in_each_round() -> None:
@@ -222,7 +222,7 @@ def test_of_what_ends_a_round_early_an_ephemeral_pin_is_known(by_count: bool) ->
 def test_of_very_many_children_the_busiest_are_read_first() -> None:
     host: Any = Counting(cluster := with_children(90))
     times = count(0.0, SOON)
-    insides = Insides(Asking(host), lambda: Now(BEGINNING, next(times)))
+    insides = InsideReader(Asking(host), lambda: Now(BEGINNING, next(times)))
     busy = {f"{PARENT}/c{i:02d}": 100.0 for i in (77, 83, 89)}
     found = brood_of(insides, cluster, 1.0, requests=busy)
     assert len(found.children) == AT_ONCE and {kid.path for kid in found.children} >= busy.keys()
@@ -344,7 +344,7 @@ def test_what_is_new_is_so_also_if_it_could_not_be_asked_about_at_once(
 
 def test_children_are_listed_again_when_the_clock_was_put_back() -> None:
     host: Any = Counting(cluster := with_children(2))
-    insides = Insides(Asking(host), cluster.now)
+    insides = InsideReader(Asking(host), cluster.now)
     assert len(brood_of(insides, cluster, 3600.0).children) == 2
     cluster.directories[900] = Directory(f"{PARENT}/new")
     assert len(brood_of(insides, cluster, 5.0).children) == 3
@@ -567,7 +567,7 @@ class Sluggish(Counting):
 
 
 def brood_of(
-    insides: Insides,
+    insides: InsideReader,
     cluster: Cluster,
     at: float,
     owned: Owned = NOTHING,
@@ -591,7 +591,7 @@ def with_children(number: int) -> Cluster:
 def test_children_that_take_too_long_are_read_in_the_next_round(answers: int) -> None:
     """Also where only one of several was read: it is not taken for the only one that there is."""
     host: Any = Sluggish(cluster := with_children(20))
-    insides = Insides(Asking(host), clock.read)
+    insides = InsideReader(Asking(host), clock.read)
     for rounds in range(1, 4):
         host.answers = answers
         found = brood_of(insides, cluster, (FRESH + 1.0) * rounds)
@@ -607,7 +607,7 @@ def test_children_that_take_too_long_are_read_in_the_next_round(answers: int) ->
 def test_a_part_stays_one_when_we_pin_it_anew_whatever_is_read_then() -> None:
     host: Any = Sluggish(cluster := with_children(20))
     cluster.directories[200].pin = 2
-    insides = Insides(Asking(host), clock.read)
+    insides = InsideReader(Asking(host), clock.read)
     host.answers = 6
     before = Owned(pins={200: 2}, moved_at={200: BEGINNING - 50.0})
     assert next(kid.pin for kid in brood_of(insides, cluster, 10.0, before).children if kid.ino == 200) == 2
@@ -622,7 +622,7 @@ def test_a_part_stays_one_when_we_pin_it_anew_whatever_is_read_then() -> None:
 
 def test_of_children_that_are_exported_nothing_is_asked() -> None:
     host: Any = Counting(cluster := with_children(4))
-    insides = Insides(Asking(host), clock.read)
+    insides = InsideReader(Asking(host), clock.read)
     assert [kid.ino for kid in brood_of(insides, cluster, 1.0, moving={201}).unread] == [201]
     assert len(brood_of(insides, cluster, 2.0, moving={100}).unread) == 1, "nor of what is in it"
     assert not brood_of(insides, cluster, 3.0).unread
@@ -660,9 +660,9 @@ def test_a_child_that_does_not_answer_is_not_waited_for_for_ever(fails: bool) ->
 
 def test_a_listing_that_comes_late_takes_away_no_child_that_was_read_meanwhile() -> None:
     host: Any = Sluggish(cluster := with_children(20))
-    insides, host.answers = Insides(Asking(host), clock.read), 5
+    insides, host.answers = InsideReader(Asking(host), clock.read), 5
     assert len(brood_of(insides, cluster, 0.0).children) == 5
-    host.hangs, host.answers = "Insides._read ", 10
+    host.hangs, host.answers = "InsideReader._read ", 10
     assert len(brood_of(insides, cluster, FRESH + 1.0).children) == 15
     assert host.late
     host.answer()
@@ -672,7 +672,7 @@ def test_a_listing_that_comes_late_takes_away_no_child_that_was_read_meanwhile()
 
 def test_another_directory_of_the_same_name_is_not_taken_for_the_child() -> None:
     host: Any = Sluggish(cluster := with_children(4))
-    insides, host.answers = Insides(Asking(host), clock.read), 0
+    insides, host.answers = InsideReader(Asking(host), clock.read), 0
     brood_of(insides, cluster, 0.0)
     cluster.directories[300] = replace(cluster.directories.pop(200), pin=1)
     host.answers = 4
@@ -958,7 +958,7 @@ def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:
 def test_children_last_when_they_are_half_a_minute_old_and_none_was_seen_to_go() -> None:
     """Also those that were made since the scheduler began: nobody waits ten minutes for it."""
     host: Any = Counting(cluster := with_children(4))
-    insides = Insides(Asking(host), clock.read)
+    insides = InsideReader(Asking(host), clock.read)
 
     def lasts(at: float) -> Any:
         return insides.look(cluster.state, Inside((), (), (), {}, ()), Owned(), BEGINNING + at, first=False)
@@ -974,7 +974,7 @@ def test_children_last_when_they_are_half_a_minute_old_and_none_was_seen_to_go()
 def test_what_is_in_a_directory_that_is_made_anew_time_and_again_is_no_part(remade: bool) -> None:
     """The tree of a benchmark's iteration: its parent lasts, and it is gone in a moment, with any pins."""
     host: Any = Counting(cluster := with_children(0))
-    insides = Insides(Asking(host), cluster.now)
+    insides = InsideReader(Asking(host), cluster.now)
     cluster.made[100] = BEGINNING - 5.0
 
     def look(at: float, tree: int) -> None:

@@ -17,7 +17,7 @@ from mds_partitioner.observe.turnover import DEEPEST
 from mds_partitioner.schedule.asking import Asking
 from mds_partitioner.schedule.catalogue import Known
 from mds_partitioner.schedule.fragments import flat
-from mds_partitioner.schedule.insides import LOWEST, Inside, Insides, children
+from mds_partitioner.schedule.insides import LOWEST, Inside, InsideReader, children
 from mds_partitioner.schedule.owned import Owned
 from mds_partitioner.schedule.record import ACT
 
@@ -162,7 +162,7 @@ def test_nobody_follows_them_without_end() -> None:
 def test_what_has_a_pin_of_ours_is_counted_however_low_it_is(pins: dict[int, int], found: int) -> None:
     cluster = Deep(20)
     host: Any = cluster
-    insides = Insides(Asking(host), clock.read)
+    insides = InsideReader(Asking(host), clock.read)
     of = [ModelDirectory(TOP, "s0", 100)]
     owned = Owned(pins, paths={cluster.directories[ino].path: pin for ino, pin in pins.items()})
     insides.look(cluster.state, Inside((), of, of, {}, ()), owned, BEGINNING, first=True)

@@ -53,7 +53,7 @@ from mds_partitioner.observe.subtrees import SubtreeMap, above, ancestors, parse
 from mds_partitioner.observe.working_sets import parse_working_sets
 from mds_partitioner.report.analysis import judgement_value, rank_table
 from mds_partitioner.report.text import printable, table
-from mds_partitioner.schedule.watch import Told
+from mds_partitioner.schedule.watch import RankAnswer
 from mds_partitioner.verify.guards import PLAN, SCHEDULER, Hold, hold, silence, why_wait
 
 A, B = "/volumes/_nogroup/a", "/volumes/_nogroup/b"
@@ -1158,10 +1158,12 @@ def test_where_subtrees_came_or_went_all_heat_counts() -> None:
     before = heat(60.0, a=(0.0, 30.0), b=(0.0, 10.0))
     now = heat(5.0, a=(before.of["a"], 0.0), b=(before.of["b"], 10.0))
     root, other = Subtree("/", 0, -1, False), Subtree(A, 1, -1, False)
-    told = Told(105.0, now, (root,))
-    assert shares(told.since(Told(100.0, before, (root,)))) == pytest.approx({"a": 0.0, "b": 1.0})
-    assert told.since(Told(100.0, before, (root, other))) == told.since(None) == now
-    assert told.since(told) == told.since(Told(103.0, before, (root,))) == now, "nobody can tell so soon"
+    told = RankAnswer(105.0, now, (root,))
+    assert shares(told.since(RankAnswer(100.0, before, (root,)))) == pytest.approx({"a": 0.0, "b": 1.0})
+    assert told.since(RankAnswer(100.0, before, (root, other))) == told.since(None) == now
+    assert told.since(told) == told.since(RankAnswer(103.0, before, (root,))) == now, (
+        "nobody can tell so soon"
+    )
 
 
 def test_where_next_to_nothing_was_added_all_heat_counts() -> None:
@@ -1207,10 +1209,10 @@ def test_a_part_in_a_subtree_of_its_own_takes_nothing_of_what_it_was_taken_out_o
     steady = {path: (load * each, load) for path, (_, load) in loads.items()}
     now = heat(5.0, **{"/p/k": (was, 0.0)}, **steady)
     assert now.of["/p/k"] == pytest.approx(left * was)
-    found = Told(105.0, now, (root, part)).since(Told(100.0, before, (root, part)))
+    found = RankAnswer(105.0, now, (root, part)).since(RankAnswer(100.0, before, (root, part)))
     assert shares(found) == pytest.approx({"/p": 1 / 6, "/p/k": 0.0, "/q": 5 / 6}, abs=1e-3)
     both = heat(5.0, **{"/p/k": (was, 0.0), "/p": (100.0 * each, 0.0), "/q": (500.0 * each, 500.0)})
-    found = Told(105.0, both, (root, part)).since(Told(100.0, before, (root, part)))
+    found = RankAnswer(105.0, both, (root, part)).since(RankAnswer(100.0, before, (root, part)))
     assert shares(found) == pytest.approx({"/p": 0.0, "/p/k": 0.0, "/q": 1.0}, abs=1e-3)
 
 

@@ -21,7 +21,7 @@ from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.demand import HELD
 from mds_partitioner.schedule.core.links import Links
 from mds_partitioner.schedule.core.look import Look
-from mds_partitioner.schedule.core.newcomers import placed
+from mds_partitioner.schedule.core.newcomers import ranks_of_new
 from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, expected, spread, weights
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, UNREAD, Decision, Move, Piece, RankView, View
@@ -362,7 +362,7 @@ def test_of_what_is_new_a_rank_with_more_load_gets_less() -> None:
 def test_among_very_many_ranks_one_with_more_load_gets_less_of_what_is_new_too() -> None:
     load = {r: 200.0 if r == 5 else 80.0 if r % 2 else 120.0 for r in range(256)}
     new = [Piece(10_000 + k, f"/{k}", 0, 0.0, 1.0, fresh=True) for k in range(16_384)]
-    moves = placed([*new, Piece(1, "/other", 1, 100.0, 1.0)], (), load, dict.fromkeys(load, 1000.0))
+    moves = ranks_of_new([*new, Piece(1, "/other", 1, 100.0, 1.0)], (), load, dict.fromkeys(load, 1000.0))
     found = Counter(move.target for move in moves)
     assert found[5] < 0.8 * fmean(found[r] for r in range(6, 256, 2))
 

@@ -16,7 +16,7 @@ from .learn import looked
 from .leisure import spare
 from .look import Look
 from .moves import chosen, paying, sources
-from .newcomers import placed
+from .newcomers import ranks_of_new
 from .scatter import scattered
 from .sleepers import EMPTY
 from .state import KEPT, Crowd, Limits, Scattered, State
@@ -125,7 +125,7 @@ def _place(look: Look) -> tuple[Look, tuple[Move, ...]]:
     room = max(0, min(budgets.moves(), budgets.pins_of_the_new(), budgets.unhurried_today()))
     away = look.together.keys() | look.state.split | look.kept
     single = [p for p in look.view.pieces if p.ino not in away]
-    found = placed(single, known, look.loads, look.trusted)[:room]
+    found = ranks_of_new(single, known, look.loads, look.trusted)[:room]
     empty = [m for m in found if m.inodes <= EMPTY]
     others = sorted((m for m in found if m.inodes > EMPTY), key=lambda m: m.inodes)
     taken, left = accumulate(move.inodes for move in others), budgets.of_the_new()

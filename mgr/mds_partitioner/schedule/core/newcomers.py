@@ -16,7 +16,7 @@ GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio (Knuth, 6.4): numbers in a ro
 SMALL = 1000.0  # inodes: with more in it a directory is no longer one that costs nothing to move
 
 
-def placed(
+def ranks_of_new(
     pieces: Iterable[Piece],
     known: Collection[int],
     load: Mapping[int, float],
