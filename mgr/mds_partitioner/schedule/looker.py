@@ -39,7 +39,7 @@ TOO_OLD = 60.0  # s, for which what a rank told counts while it refuses to tell 
 def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
     """A rank as the core is shown it: what it has to pass on takes the time of as many requests.
 
-    :param option: rank_capacity, req/s; 0: it is learned
+    :param option: rank_capacity, req/s, of those that have not taught it; 0: unknown
     """
     taught = found.capacity.get(sample.name)
     left = max(1.0, sample.requests, taught.value - sample.forwards) if taught else None
@@ -48,8 +48,8 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
         sample.requests,
         inside=sample.inside,
         full=sample.rank in found.full,
-        capacity=option or left,
-        crowd=taught.inside if taught and not option else math.inf,
+        capacity=left or option or None,
+        crowd=taught.inside if taught else math.inf,
         peers=sample.peers,
         forwards=sample.forwards,
         links=sample.links,

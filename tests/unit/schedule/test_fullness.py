@@ -230,3 +230,5 @@ def test_what_is_passed_on_leaves_less_time_for_what_is_served(
     row = replace(sample(served, 20.0), forwards=passed)
     assert rank_view(row, Fullness(capacity={"m0": Taught(390.0, 20.0)}), 0.0).capacity == able
     assert rank_view(row, Fullness(), 500.0).capacity == 500.0, "the option is of what is served"
+    both = rank_view(row, Fullness(capacity={"m0": Taught(390.0, 20.0)}), 500.0)
+    assert (both.capacity, both.crowd) == (able, 20.0), "ranks may differ: what each has taught is its own"

@@ -25,7 +25,7 @@ class RankView:
     :ivar inside: requests that it has in work or waiting, on the mean since then: rate x latency (Little)
     :ivar full: it serves as much as it can (engine/saturation.py)
     :ivar capacity: the most it was found to be able to serve, req/s; None: unknown
-    :ivar crowd: requests inside when it was found; infinite: an operator has told it
+    :ivar crowd: requests inside when it was found; infinite: it was not found, but told
     :ivar forwards: req/s that it passed on to other ranks
     :ivar peers: messages/s from other ranks about requests that take both
     :ivar links: part of the requests that make hard links
