@@ -13,7 +13,7 @@ from ..ceph.filesystem import FileSystem
 from ..errors import NotFound
 from ..model import Directory, FsState
 from ..observe.turnover import PASSING
-from ..plan.families import SKEW
+from ..plan.families import OLD, SKEW
 from .asking import Asking, Lesson, Questions
 from .insides import YOUNG
 
@@ -21,6 +21,7 @@ NEW = 60.0  # s, for which a directory is new
 MOST_NEW = 200  # directories of which in a round it is asked when they were made
 REMEMBERED = 600.0  # s, for which one that was made and removed is remembered
 SOON = 60.0  # s: what is gone by then was removed soon; it is seen when all are listed again
+SEVERAL = 5  # that went later, within REMEMBERED: before more new ones are expected to
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,6 @@ class Newborn:
         self._asking, self._began = asking, began
         self._unknown: dict[int, tuple[Directory, float]] = {}  # it may be new, if made after that, Unix, s
         self._born: dict[int, _Born] = {}  # by inode number
-        self._stay: Mapping[str, int] = {}  # how many have been there for a while, by what they are in
 
     def look(
         self,
@@ -79,11 +79,13 @@ class Newborn:
         :param now: Unix, s
         """
         self._began = min(self._began, now)  # the clock may have been put back
-        after = max(self._began, now - NEW)
+        # A child is seen when it is so old that it lasts.
+        after, of_children = (max(self._began, now - new) for new in (NEW, NEW + OLD))
         came = [d for d in there.values() if d.ino not in before] if before else []
         listed = {_parent(d) for d in there.values() if d.ino in before} if came else set()
         since = {
-            d.ino: (d, after - SKEW if _parent(d) in listed and d.ino not in born else after) for d in came
+            d.ino: (d, of_children if d.ino in born else after - SKEW if _parent(d) in listed else after)
+            for d in came
         }
         unknown = {ino: (d, at) for ino, (d, at) in since.items() if born.get(ino, now) >= at}
         self._unknown = {ino: of for ino, of in self._unknown.items() if ino in there} | unknown
@@ -92,9 +94,6 @@ class Newborn:
             for ino, born in self._born.items()
             if 0.0 <= now - born.found <= REMEMBERED
         }
-        young = {ino for ino, born in self._born.items() if born.found >= now - SOON}
-        stay = ((ino, d) for ino, d in there.items() if ino in before and ino not in young)
-        self._stay = Counter(_parent(d) for _, d in stay) if self._born else {}
         some = islice(self._unknown.items(), MOST_NEW)
         asked: Questions = {
             ("new", ino): partial(self._ask, of=d, after=after, now=now) for ino, (d, after) in some
@@ -117,10 +116,11 @@ class Newborn:
 
     def fresh(self, now: float) -> frozenset[int]:
         """Inode numbers of those that were made lately; where others like them are removed soon, of those
-        that have outlived that; where such are removed as well, of none. now: Unix, s"""
+        that have outlived that; where more such are removed than stay, of none. now: Unix, s"""
         passed = [b for b in self._born.values() if b.passed]
         passing = _most(passed, Counter(b.parent for b in self._born.values() if not b.passed))
-        leaving = _most([b for b in self._born.values() if b.left], self._stay)
+        stayed = Counter(b.parent for b in self._born.values() if b.gone < 0.0 and b.found < now - SOON)
+        leaving = _most([b for b in self._born.values() if b.left], stayed, SEVERAL)
         return frozenset(
             ino
             for ino, b in self._born.items()
@@ -129,9 +129,10 @@ class Newborn:
         )
 
 
-def _most(went: Iterable[_Born], stay: Mapping[str, int]) -> set[str]:
-    """Parents of which more went than stay. ``stay``: how many, by parent"""
-    return {of for of, n in Counter(b.parent for b in went).items() if n > PASSING * stay.get(of, 0)}
+def _most(went: Iterable[_Born], stay: Mapping[str, int], least: int = 1) -> set[str]:
+    """Parents of which so many went, and more than stay. ``stay``: how many, by parent"""
+    count = Counter(b.parent for b in went)
+    return {of for of, n in count.items() if n >= least and n > PASSING * stay.get(of, 0)}
 
 
 def _parent(of: Directory) -> str:

@@ -124,6 +124,14 @@ class Budgets:
         """Of these, that may be pinned: half of all pins are left to what is used."""
         return int(self.limits.pins * LEFT) - self.view.pins - self.placed
 
+    def spent_on_the_new(self) -> str:
+        """Why what is new gets no rank, in words; "" while it does."""
+        if self.unhurried_today() <= 0:
+            return "half of a day's moves were begun: what is new gets no rank (scheduler_moves_a_day)"
+        if self.pins_of_the_new() <= 0:
+            return "half of all pins are set: what is new gets no rank (scheduler_pins)"
+        return ""
+
     @cached_property
     def _begun(self) -> float:
         """Inodes, within an hour."""

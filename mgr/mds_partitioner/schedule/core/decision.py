@@ -73,7 +73,8 @@ class Scheduler:
             return look.state, Decision(why="what is new is not measured yet")
         state, decision = _decided(look.then(state), why)
         if not new:
-            return state, decision
+            spent = look.budgets.spent_on_the_new() if any(p.fresh for p in look.view.pieces) else ""
+            return state, replace(decision, why=f"{decision.why}; {spent}") if spent else decision
         told = f"{len(new)} new directories get a rank; {decision.why}"
         return state, replace(decision, moves=(*new, *decision.moves), why=told)
 
