@@ -16,6 +16,7 @@ from ..ceph.host import Host
 from ..ceph.shared_option import sweep
 from ..clock import Now
 from ..errors import Busy, NotPermitted, PartitionerError, Unheard, unexpected
+from ..judge.history import History
 from ..judge.verdict import Verdict
 from ..model import FsState
 from ..observe.ranks import silent
@@ -341,7 +342,9 @@ class Balancer:
         told = FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
         known = switch.started <= now.wall  # or the clock was put back since
         since = max(now.wall - told, switch.started) if known else now.wall - told
-        new = fallbacks(self._host, frozenset(switch.objects), since)
+        daemons = _daemons(fs, watch.history)
+        found = fallbacks(self._host, frozenset(switch.objects), since)
+        new = [of for of in found if of.daemon in daemons]
         watch.fell_back = remembered(watch.fell_back, new, told, now)
         watch.fallbacks = [of for of in watch.fell_back if of.until >= now.steady]
         watch.verdict = self._ranks.judge(fs, now.steady)
@@ -413,6 +416,13 @@ class Balancer:
 
     def _resting(self, fs: FsState, now: Now) -> list[int]:
         return sorted(silent(self._host, fs, now.wall))
+
+
+def _daemons(fs: FsState, past: History) -> frozenset[str]:
+    """Whose fallbacks are this file system's: another one's object has the same name where hints are alike.
+    Also those that had its ranks in the last epoch, and failed over since."""
+    names = {mds.name for mds in fs.mds} | {sample.name for sample in past.latest}
+    return frozenset(f"mds.{name}" for name in names)
 
 
 def _rendered(switch: Switch) -> tuple[str, str]:

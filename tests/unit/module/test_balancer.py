@@ -692,6 +692,22 @@ def test_a_fallback_is_told_and_cleared_also_while_the_engine_fails(
         assert balancer.watch(cluster.state).fallbacks == shown, "the log may have no room for it any more"
 
 
+def test_a_fallback_is_told_of_the_file_system_whose_daemon_it_was(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where hints are alike the objects of two file systems have one name."""
+    balancer.on(cluster.state, "lunule", None, False)
+    ranks.past = History().plus((RankSample(0, "m0", 9.0, 0.0, 0, 0, 0, 0.0, 0.0, 0),), 0.0)
+    balancer.tick()
+    fell = [Fallback(of, "boom", time.now + 1) for of in ("mds.m0", "mds.of_another", "mds.standby")]
+    monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: fell)
+    standby = replace(cluster.state.mds[0], name="standby")
+    cluster.state = replace(cluster.state, mds=(standby, *cluster.state.mds[1:]))
+    time.now += SETTINGS.epoch
+    balancer.tick()
+    assert balancer.watch(cluster.state).fallbacks == [fell[0], fell[2]], "m0 failed over since"
+
+
 def test_a_fallback_is_told_also_where_the_clock_was_put_back_since_it_was_turned_on(
     cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
