@@ -263,7 +263,7 @@ ALERTS = (
         wait="5m",
         summary=f"The scheduler of mds_partitioner cannot even the load of MDS ranks on {CLUSTER}",
         description="A file system has been uneven for long, and there is nothing that the scheduler could "
-        "move. 'ceph health detail' says of which, why, and what it leaves alone.",
+        "move, or the scheduler fails. 'ceph health detail' says of which, why, and what it leaves alone.",
     ),
     Alert(
         name="CephFilesystemSchedulerMisjudges",

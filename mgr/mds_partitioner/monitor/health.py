@@ -20,7 +20,7 @@ from ..report.imbalance import hot_told
 from ..report.text import printable
 from ..schedule.record import ACT, OFF
 from .endpoint import Failed
-from .state import LATE, FsSample, Snapshot
+from .state import LATE, FsSample, SchedulerState, Snapshot
 
 PAUSED = "MDS_PARTITIONER_PAUSED"
 JOURNAL = "MDS_PARTITIONER_JOURNAL"
@@ -46,9 +46,10 @@ MEANINGS = {
     "share, by what that rank can serve, is even. It clears with the first even epoch, or after "
     "imbalance_epochs epochs in which ranks were away; one that cannot be judged does not clear it.",
     SCHEDULER_STUCK: "a file system is uneven for imbalance_epochs epochs, and there is nothing that the "
-    "scheduler could move; the detail says why, and what it leaves alone. Or each of its looks has failed "
-    "for so long, and what it undoes does not go on. It clears when the load is even, something can be "
-    "moved, or a look does not fail.",
+    "scheduler could move; the detail says why, and what it leaves alone. Or each of its looks, or of its "
+    "readings of directories, has failed for so long; the detail has the error. What it undoes does not go "
+    "on then, or what it has not read is not moved. It clears when the load is even, something can be "
+    "moved, or that does not fail any more.",
     SCHEDULER_ADVISES: "for imbalance_epochs epochs the scheduler has advised moves that it would make if "
     "its mode were act, and in these the file system was uneven. It clears when it acts, waits, is paused or "
     "off, or none of so many epochs was uneven.",
@@ -229,24 +230,26 @@ def _why(verdict: Verdict) -> str:
 
 
 def scheduler_stuck(snapshot: Snapshot, lasts: float) -> list[Check]:
-    """File systems that stay uneven, as there is nothing that the scheduler could move, or as its looks fail.
+    """File systems that stay uneven, as there is nothing that the scheduler could move, or as it fails.
     ``lasts``: for so long, s: a load that passes is no reason to call an operator"""
     schedulers = [(s.fs, s.scheduler) for s in snapshot.filesystems if s.scheduler]
-    told = [
-        *(
-            (fs, f"uneven for {of.stuck:.0f} s: {'; left alone: '.join([of.why, *of.held[:MOST_HELD]])}")
-            for fs, of in schedulers
-            if of.stuck >= lasts
-        ),
-        *(
-            (fs, f"each look has failed for {of.failing:.0f} s: {of.problem}")
-            for fs, of in schedulers
-            if of.failing >= lasts
-        ),
-    ]
-    detail = tuple(f"'{fs}': {why}: see 'ceph mds_partitioner scheduler status {fs}'" for fs, why in told)
+    told = ((fs, _why_stuck(of, lasts)) for fs, of in schedulers)
+    detail = tuple(
+        f"'{fs}': {why}: see 'ceph mds_partitioner scheduler status {fs}'" for fs, why in told if why
+    )
     summary = f"the scheduler cannot make {len(detail)} file system(s) even"
     return [Check(SCHEDULER_STUCK, summary, detail)] if detail else []
+
+
+def _why_stuck(of: SchedulerState, lasts: float) -> str:
+    """Causes first: of directories that it cannot read it finds nothing to move."""
+    if of.failing >= lasts:
+        return f"each look has failed for {of.failing:.0f} s: {of.problem}"
+    if of.unread_for >= lasts:
+        return f"directories could not be read for {of.unread_for:.0f} s: {of.unread}"
+    if of.stuck >= lasts:
+        return f"uneven for {of.stuck:.0f} s: {'; left alone: '.join([of.why, *of.held[:MOST_HELD]])}"
+    return ""
 
 
 def scheduler_advises(snapshot: Snapshot, lasts: float) -> list[Check]:

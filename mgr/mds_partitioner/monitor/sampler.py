@@ -244,6 +244,8 @@ def scheduler_state(kept: Kept, watch: Watch, now: Now, stopped: str) -> Schedul
         advised_for=_since(watch.advised_since, now) if kept.mode == ADVISE else 0.0,
         stuck=_since(watch.idle_since, now) if kept.mode in MODES else 0.0,
         failing=_since(watch.failing_since, now) if kept.mode != OFF else 0.0,
+        unread=watch.unread if kept.mode in MODES else "",
+        unread_for=_since(watch.unread_since, now) if kept.mode in MODES else 0.0,
         held=() if kept.mode == OFF else tuple(f"{n}: {why}" for why, n in held(watch).most_common()),
         last=tuple((turn.at, told(turn)) for turn in reversed(kept.turns[-DECISIONS:])),
         hot=None if blind(watch, now.steady) else _hot(watch, now),

@@ -97,6 +97,8 @@ class SchedulerState:
     advised_for: float  # s on end, in which it neither waited nor failed
     stuck: float  # s since when it is uneven and there is nothing that it could do; 0: it is not so
     failing: float  # s since when each of its looks fails, as ``problem`` says; 0: they do not, or it is off
+    unread: str  # why directories could not be read last; "": they could, or need not be
+    unread_for: float  # s since when they cannot
     held: tuple[str, ...]  # what it must leave alone, most first: "12: pinned-by-operator"
     last: tuple[tuple[float, str], ...] = ()  # decisions, the newest first, and when: Unix, s
     hot: tuple[HotState, ...] | None = ()  # the hottest first; None: it does not look

@@ -152,7 +152,7 @@ class Rounds:
 
     def _read_about(self, fscid: int, watch: Watch, again: float) -> None:
         watch.read_due = again
-        watch.unread = self._apart(fscid, watch, self._read)
+        watch.has_read(self._apart(fscid, watch, self._read), self._now().steady)
         if watch.unread:
             self._failed()
 

@@ -78,7 +78,8 @@ class Watch:
     :ivar ordered: when something was ordered last, or may have been by another manager, steady clock, s
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar counted: what was done in all, as the mon has it: a manager that takes over tells no less
-    :ivar problem: why the last look failed; unread: why directories could not be read last
+    :ivar problem: why the last look failed; unread: why directories could not be read last; unread_since:
+        when that failed first since it did not, steady clock, s
     :ivar failing_since: when the first look failed of those that did since one did not, steady clock, s
     :ivar begun: when MDSs were asked last, by what they were asked and by name, whether they answered or
         not; steady clock, s
@@ -128,6 +129,7 @@ class Watch:
     counted: Totals = field(default_factory=Totals)
     problem: str = ""
     unread: str = ""
+    unread_since: float | None = None
     failing_since: float | None = None
 
     def forget(self) -> None:
@@ -135,6 +137,7 @@ class Watch:
         self.ranks, self.view, self.actual, self.where = {}, None, None, None
         self.told, self.heat, self.lumps, self.subtrees, self.verdict = {}, {}, {}, {}, None
         self.mute = frozenset()
+        self.unread, self.unread_since = "", None
         self.measured = self.asked = self.mapped = float("-inf")
         self.pressing_since = self.waits_since = None
         self.catalogue.doubt_above()
@@ -154,6 +157,14 @@ class Watch:
         self.look_fails()
         if self.failing_since is None:
             self.failing_since = now
+
+    def has_read(self, problem: str, now: float) -> None:
+        """Likewise of directories, which are read apart from looks."""
+        self.unread = problem
+        if not problem:
+            self.unread_since = None
+        elif self.unread_since is None:
+            self.unread_since = now
 
     def advises(self, now: float, *, waits: bool) -> None:
         """After a look. now: steady clock, s"""

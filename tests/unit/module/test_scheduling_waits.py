@@ -20,6 +20,8 @@ from mds_partitioner.act.run import Run
 from mds_partitioner.engine.reasons import PINNED_BY_OPERATOR
 from mds_partitioner.errors import Busy, InDoubt, JournalError, Unavailable
 from mds_partitioner.model import HealthCheck, Subtree
+from mds_partitioner.monitor.sampler import scheduler_state
+from mds_partitioner.monitor.state import SchedulerState
 from mds_partitioner.observe.subtrees import SubtreeMap
 from mds_partitioner.schedule.core.state import Past, State
 from mds_partitioner.schedule.core.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
@@ -27,6 +29,7 @@ from mds_partitioner.schedule.looker import Looker
 from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, HOUR, OFF, TURNS, Turn, latest, under_way
+from mds_partitioner.schedule.rounds import UNRIPE
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
@@ -575,18 +578,54 @@ def test_what_was_pinned_and_then_moved_into_another_directory_is_known_there(ac
     assert {piece.held for piece in view.pieces if piece.ino == into} <= {"", OURS_BELOW}
 
 
-def test_why_directories_cannot_be_read_is_told_until_they_can(
-    acting: Manager, monkeypatch: pytest.MonkeyPatch
+def shown(manager: Manager) -> SchedulerState:
+    """As health checks know it."""
+    watch = manager.scheduling.watch(manager.fs)
+    return scheduler_state(manager.scheduling.get(manager.fs), watch, manager.cluster.now(), "")
+
+
+@pytest.mark.parametrize("read_before", [False, True])
+def test_why_and_how_long_directories_cannot_be_read_is_told_until_they_can(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch, read_before: bool
+) -> None:
+    """Looks work meanwhile, and wait for the first list as long as there is none."""
+
+    def hangs(*_: object) -> None:
+        raise JournalError("the mount hangs")
+
+    def told() -> tuple[str, float, float]:
+        state = shown(acting)
+        return state.unread, state.unread_for, state.failing
+
+    acting.run(60 if read_before else 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("mds_partitioner.schedule.rounds.read", hangs)
+        acting.run(600)
+        assert (shown(acting).why == UNRIPE) != read_before
+        why, lasts, failing = told()
+        assert (why, failing) == ("the mount hangs", 0.0) and 580.0 <= lasts <= 600.0
+    acting.run(30)
+    assert told() == ("", 0.0, 0.0)
+
+
+@pytest.mark.parametrize("then", ["stop", "pause", "start"])
+def test_what_does_not_read_directories_does_not_fail_at_it(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
     def hangs(*_: object) -> None:
         raise JournalError("the mount hangs")
 
-    with monkeypatch.context() as patch:
-        patch.setattr("mds_partitioner.schedule.rounds.read", hangs)
-        acting.run(30)
-        assert acting.scheduling.watch(acting.fs).unread == "the mount hangs"
+    monkeypatch.setattr("mds_partitioner.schedule.rounds.read", hangs)
+    acting.run(600)
+    if then == "pause":
+        acting.scheduling.pause(acting.fs, None)
+    else:
+        acting.scheduling.stop(acting.fs, rollback=False)
     acting.run(30)
-    assert acting.scheduling.watch(acting.fs).unread == ""
+    if then == "start":
+        acting.scheduling.start(acting.fs, ACT)
+        acting.run(1)
+    assert shown(acting).unread_for <= 1.0
 
 
 @pytest.mark.parametrize("by", ["stop", "pause", "rank"])

@@ -179,6 +179,15 @@ def test_a_scheduler_whose_looks_fail_says_why() -> None:
     assert check.detail == (f"'cephfs': each look has failed for 301 s: {why}: {see}",)
 
 
+def test_a_scheduler_that_cannot_read_directories_says_why() -> None:
+    why = "the mount of 'cephfs' was refused"
+    assert scheduler_stuck(scheduled(unread_for=299.0, unread=why), LASTS) == []
+    see = "see 'ceph mds_partitioner scheduler status cephfs'"
+    for besides in (0.0, 301.0):  # of what it cannot read it finds nothing to move
+        (check,) = scheduler_stuck(scheduled(unread_for=301.0, unread=why, stuck=besides), LASTS)
+        assert check.detail == (f"'cephfs': directories could not be read for 301 s: {why}: {see}",)
+
+
 def advised_for(seconds: float, uneven_ago: float | None) -> list[Check]:
     of = replace(scheduler(), mode="advise", advised=3, advised_for=seconds)
     at = None if uneven_ago is None else NOW - uneven_ago
