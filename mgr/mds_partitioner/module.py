@@ -209,7 +209,8 @@ class Module(
             self.wake()
 
     def config_notify(self) -> None:
-        """Intervals that were made shorter count from now on."""
+        """Intervals that were made shorter count from now on; and what a bad option kept from being judged
+        is judged."""
         for part in (self.rounds, self.balancer, self.monitor):
             part.hasten()
         self.wake()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Takes a snapshot once an epoch. Scrapes and pages read the newest one and never wait for the cluster.
 
-An epoch may last a day. How far plans are is known at any time, and told within TICK. Where a rank has not
-told yet what it serves, as after a fail-over of the managers, or file systems came, went or were renamed, the
-epoch is looked at again, and counts once.
+An epoch may last a day. How far plans and analyses are is known at any time, and told within TICK. Where a
+rank has not told yet what it serves, as after a fail-over of the managers, or file systems came, went or were
+renamed, the epoch is looked at again, and counts once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .sampler import (
 from .stages import JUDGE, OBSERVE, Errors
 from .state import AnalysisState, FsSample, PlanState, Snapshot, Timing
 
-TICK = 10.0  # s between two looks at plans, where epochs are longer
+TICK = 10.0  # s between two looks at plans and analyses, where epochs are longer
 LEAST = 0.1  # s
 
 
@@ -84,8 +84,11 @@ class Monitor:
         self._loop.start()
 
     def hasten(self) -> None:
-        """The epoch may have become shorter: no longer one is waited for."""
-        if self._epoch() < self.snapshot.epoch:
+        """Options are others: no longer epoch is waited for, and what was not judged is looked at at once."""
+        untold = bool(self._untold.ranks)
+        if untold:
+            self._looked = -math.inf
+        if untold or self._epoch() < self.snapshot.epoch:
             self._loop.wake()
 
     def late(self, now: float) -> float:
@@ -109,7 +112,7 @@ class Monitor:
             self.epoch(now, again=not new)
             self._done, self._ended = self._began, time.monotonic()
         else:
-            self._look_at_plans()
+            self._look_at_work(now)
         self._publish()
         return self._pause()
 
@@ -160,18 +163,25 @@ class Monitor:
         failures = max(1, self.snapshot.engine_failures + (not again)) if taken.engine_problem else 0
         self.snapshot = replace(taken, engine_failures=failures)
 
-    def _look_at_plans(self) -> None:
-        """The newest snapshot with plans, the scheduler, and the length of an epoch, as they are now; the
-        same one where nothing has changed."""
+    def _look_at_work(self, now: float) -> None:
+        """The newest snapshot with plans, analyses, the scheduler, and the length of an epoch, as they are
+        now; the same one where nothing has changed. now: monotonic, s"""
+        top = self._settings()[1].top_subvolumes
         there = {fs.name: fs for fs in self._host.file_systems()}
         seen = self.snapshot.filesystems
-        now = tuple(self._renewed(s, there[s.fs]) if s.fs in there else s for s in seen)
+        samples = tuple(self._renewed(s, there[s.fs], top, now) if s.fs in there else s for s in seen)
         epoch = self._epoch()
-        if now != seen or epoch > self.snapshot.epoch:  # a shorter one ends the one under way
-            self.snapshot = replace(self.snapshot, filesystems=now, epoch=epoch)
+        if samples != seen or epoch > self.snapshot.epoch:  # a shorter one ends the one under way
+            self.snapshot = replace(self.snapshot, filesystems=samples, epoch=epoch)
 
-    def _renewed(self, sample: FsSample, fs: FsState) -> FsSample:
-        return replace(sample, plan=self._plan(fs), scheduler=self._scheduler(fs))
+    def _renewed(self, sample: FsSample, fs: FsState, top: int, now: float) -> FsSample:
+        return replace(
+            sample,
+            plan=self._plan(fs),
+            analysis=self._analysis(fs, top),
+            analyzing=self._analyzing(fs, now),
+            scheduler=self._scheduler(fs),
+        )
 
     def _sample(self, fs: FsState, ours: MonitorSettings, now: float) -> FsSample:
         memory, scheduler = self._memories[fs.fscid], self._scheduler(fs)

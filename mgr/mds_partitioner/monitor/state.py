@@ -135,7 +135,7 @@ class FsSample:
     ranks: tuple[RankState, ...]
     verdict: Verdict | None  # None: not judged
     uneven_epochs: int = 0  # how many epochs in a row, up to now, were uneven
-    plan: PlanState | None = None  # as it is by now, also when the epoch is long over
+    plan: PlanState | None = None  # this, analysis, analyzing and scheduler: as they are by now
     analysis: AnalysisState | None = None
     history: tuple[Point, ...] = ()
     problem: str = ""

@@ -294,6 +294,26 @@ def test_what_the_scheduler_does_is_told_long_before_a_long_epoch_is_over(
     assert monitor.snapshot.epochs.count == 1
 
 
+def test_an_analysis_is_told_long_before_a_long_epoch_is_over(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the page tells that one runs, hours after its end."""
+    at, seen = Now(), []
+    judgement: Any = SimpleNamespace(recommended=3, recommended_reason="", directories=())
+    monkeypatch.setattr(Options, "epoch", 86_400)
+    monkeypatch.setattr(service, "time", at)
+    analysis = Analysis("cephfs", 600, started=10.0)
+    for at.now, runs in ((0.0, None), (310.0, analysis), (610.0, analysis)):
+        cluster.analysis = runs
+        if at.now == 610.0:
+            analysis.state, cluster.found = FINISHED, Found("cephfs", 600, 60, FINISHED, 610.0, judgement)
+        monitor._run()
+        (sample,) = monitor.snapshot.filesystems
+        seen.append((sample.analyzing, sample.analysis and sample.analysis.ended))
+    assert seen == [(None, None), (0.5, None), (None, 610.0)]
+    assert monitor.snapshot.epochs.count == 1
+
+
 def test_a_file_system_that_comes_goes_or_is_renamed_is_told_long_before_a_long_epoch_is_over(
     monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,6 +472,28 @@ def test_a_rank_that_stays_silent_is_looked_for_ever_more_seldom(
         at.now += pause
     assert found == looks
     assert monitor.snapshot.filesystems[0].uneven_epochs == len([t for t in looks if t % epoch == 0])
+
+
+def test_what_a_bad_option_kept_from_being_judged_is_judged_when_options_change(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Now()
+    monkeypatch.setattr(Options, "epoch", 86_400)
+    monkeypatch.setattr(service, "time", at)
+    monkeypatch.setattr(Options, "bad", "rank_capacity is no number")
+    for at.now in (0.0, 5.0, 10.0, 20.0, 40.0):
+        monitor._run()
+    monkeypatch.setattr(Options, "bad", "")
+    at.now = 41.0
+    monitor.hasten()
+    assert monitor._loop._wake.is_set()
+    monitor._run()
+    (sample,) = monitor.snapshot.filesystems
+    assert sample.verdict is not None and (sample.uneven_epochs, sample.unjudged_since) == (1, None)
+    looks = monitor.snapshot.epochs
+    monitor.hasten()
+    monitor._run()
+    assert monitor.snapshot.epochs == looks, "nothing is unknown any more"
 
 
 def test_an_epoch_that_is_looked_at_again_counts_once_when_the_engine_fails(
