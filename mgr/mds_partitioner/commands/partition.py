@@ -168,7 +168,8 @@ class PartitionCommands(Services):
         """List the plans of a file system, and those of file systems that were removed"""
         removed = self.partitioner.plans.of_removed()
         none_left = fs is None and not self.host.file_systems()
-        runs = [] if none_left else self.partitioner.plans.of(self.host.fs(fs))
+        found = None if none_left else self.host.fs(fs)
+        runs = [] if found is None else [_called(found, run) for run in self.partitioner.plans.of(found)]
         unreadable = [bad.name for bad in self.partitioner.plans.unreadable]
         return Answer(plans_value(runs, removed, unreadable), plans_text(runs, removed, unreadable))
 

@@ -798,6 +798,15 @@ def test_as_data_a_status_has_every_decision(module: Module) -> None:
     assert len(value["decisions"]) == len(turns) > LAST
 
 
+def test_plans_are_listed_by_the_name_that_their_file_system_has_now(module: Module) -> None:
+    manager, cluster = module.manager, module.manager.cluster
+    run = manager.partitioner.plans.propose(manager.fs, plan(cluster, {100: 1}))
+    manager.partitioner.plans.admit(run)
+    cluster.state = replace(cluster.state, name="renamed")
+    (listed,) = json.loads(module.partition_ls(format="json").stdout)
+    assert (listed["fs"], listed["file_system_removed"]) == ("renamed", False)
+
+
 def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module: Module) -> None:
     manager, cluster = module.manager, module.manager.cluster
     old = manager.partitioner.plans.propose(manager.fs, plan(cluster, {100: 1}))
