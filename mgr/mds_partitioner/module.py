@@ -42,7 +42,7 @@ from .options import MODULE_OPTIONS, Settings
 from .partitioner import Partitioner
 from .planning import Planning
 from .policy.balancer import Balancer
-from .policy.switch import balances, user
+from .policy.switch import balances, effective, user
 from .ranks import Ranks
 from .schedule.ledger import Ledger
 from .schedule.options import SCHEDULER_OPTIONS, SchedulerSettings
@@ -258,9 +258,10 @@ class Module(
     def _fallen_back(self, fs: FsState) -> frozenset[str] | None:
         """The daemons that left our policy; None while none of ours is in force."""
         try:
-            if self.balancer.get(fs) is None:
-                return None
+            switch = self.balancer.get(fs)
         except Unavailable:  # the journal was not read yet
+            return None
+        if switch is None or not effective(fs, switch):
             return None
         return frozenset(who.daemon for who in self.balancer.fallen_back().get(fs.name, []))
 

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.verdict import RankCapacity, Verdict
 from mds_partitioner.model import HealthCheck, RankSample
+from mds_partitioner.module import Module as MgrModule
 from mds_partitioner.policy import balancer as module
 from mds_partitioner.policy import policies
 from mds_partitioner.policy import switch as switching
@@ -706,6 +708,24 @@ def test_a_fallback_is_told_of_the_file_system_whose_daemon_it_was(
     time.now += SETTINGS.epoch
     balancer.tick()
     assert balancer.watch(cluster.state).fallbacks == [fell[0], fell[2]], "m0 failed over since"
+
+
+@pytest.mark.parametrize(
+    "ended", [{"balancer": ""}, {"balancer": "mine"}, {"balance_automate": False}, {"bal_rank_mask": "0x0"}]
+)
+def test_a_policy_that_an_operator_has_ended_does_not_pass_for_one_in_force(
+    cluster: Cluster, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch, ended: dict[str, Any]
+) -> None:
+    """Else an uneven file system is left to it: no plan and no scheduler is advised."""
+    manager: Any = SimpleNamespace(balancer=balancer)
+    assert MgrModule._fallen_back(manager, cluster.state) is None
+    balancer.on(cluster.state, "lunule", None, False)
+    assert MgrModule._fallen_back(manager, cluster.state) == frozenset()
+    monkeypatch.setattr(module, "fallbacks", lambda *_: [Fallback("mds.m0", "boom", time.now + 1)])
+    balancer.tick()
+    assert MgrModule._fallen_back(manager, cluster.state) == {"mds.m0"}
+    cluster.state = replace(cluster.state, **ended)
+    assert MgrModule._fallen_back(manager, cluster.state) is None
 
 
 def test_a_fallback_is_told_also_where_the_clock_was_put_back_since_it_was_turned_on(
