@@ -75,7 +75,11 @@ class Setting:
 
 
 def engine_judge(epochs: Sequence[Answer]) -> Answer:
-    """The engine's verdict on these epochs, as the first that a manager sees."""
+    """The engine's verdict on these epochs, as the first that a manager sees.
+
+    But for two things that a manager knows (judge/verdict.py) and recorded epochs do not tell: here latency
+    is with the wait for the metadata pool, and a listing counts as any other request.
+    """
     judge: Callable[[Answer], Answer] = engine("judge").judge
 
     def rows(name: str) -> list[list[float]]:
