@@ -91,7 +91,8 @@ def engine_judge(epochs: Sequence[Answer]) -> Answer:
             **{"loads": rows("requests"), "latency": rows("quickest"), "fetches": rows("fetches")},
             "moved": [[0.0] * len(row) for row in rows("requests")],  # nothing moves here
             **{"capacity": 0, "learned_capacity": None, "least_capacity": None, "smoothness": SMOOTHNESS},
-            **{"threshold": THRESHOLD, "role_threshold": 0.01, "epoch_capacity": None, "mask": None},
+            **{"threshold": THRESHOLD, "role_threshold": engine("urgency").ROLE_THRESHOLD},
+            **{"epoch_capacity": None, "mask": None},
         }
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mgr_module import MgrModule, Option, OptionLevel
 
-from .engine.urgency import SMOOTHNESS, THRESHOLD
+from .engine.urgency import ROLE_THRESHOLD, SMOOTHNESS, THRESHOLD
 from .errors import BadOption
 
 DAY = 86_400  # s
@@ -65,7 +65,7 @@ MODULE_OPTIONS = [
     option(
         "role_threshold",
         "float",
-        0.01,
+        ROLE_THRESHOLD,
         "L of Lunule's Algorithm 1: squared relative distance from the mean",
         0,
     ),

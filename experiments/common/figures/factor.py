@@ -10,9 +10,6 @@ import numpy as np
 
 from lab.sandbox import checkout
 
-THRESHOLD = 0.075
-SMOOTHNESS = 0.2
-
 
 def engine(module: str) -> ModuleType:
     """A module of the engine as its process imports it: the package above it needs a manager around it."""
@@ -20,6 +17,10 @@ def engine(module: str) -> ModuleType:
     if home not in sys.path:
         sys.path.insert(0, home)
     return importlib.import_module(f"engine.{module}")
+
+
+THRESHOLD: float = engine("urgency").THRESHOLD
+SMOOTHNESS: float = engine("urgency").SMOOTHNESS
 
 
 def factors(loads: Sequence[Sequence[float]], capacity: float) -> list[float]:

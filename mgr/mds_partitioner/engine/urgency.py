@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The urgency of an imbalance (Lunule, section 3.2, equation 2), without numpy: the manager asks it, too."""
+"""The urgency of an imbalance (Lunule, section 3.2, equation 2), and what Lunule's constants are unless told
+otherwise. Without numpy: the manager asks for them, too."""
 
 import math
 
 SMOOTHNESS = 0.2  # S, as the paper has it
 THRESHOLD = 0.075  # of the factor: not in the paper; its authors ship it (README of github.com/mdbal-lunule)
+ROLE_THRESHOLD = 0.01  # L of Algorithm 1 (roles.py): not in the paper
 
 
 def urgency(peak: float, capacity: float, smoothness: float) -> float:

@@ -8,10 +8,10 @@ from string import Template
 
 import numpy as np
 
+from mds_partitioner.engine.urgency import ROLE_THRESHOLD, SMOOTHNESS, THRESHOLD
 from sim.markdown import table, yes
 from sim.papers.lunule import published as said
 from sim.papers.lunule.experiment import Run
-from sim.papers.lunule.initiator import ROLE_THRESHOLD, SMOOTHNESS, THRESHOLD
 from sim.papers.lunule.published import LIGHT, LUNULE, SPILL, VANILLA
 from sim.papers.lunule.selection import SIBLING, TOLERANCE
 from sim.papers.lunule.setting import METADATA

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from mds_partitioner.engine.imbalance import imbalance
+from mds_partitioner.engine.urgency import SMOOTHNESS
 from sim.course import SAMPLE, Course
 from sim.measures import EPOCH
 from sim.model.arrays import Floats
 from sim.model.cluster import Cluster
 from sim.model.physics import Physics
-from sim.papers.lunule.initiator import SMOOTHNESS
 from sim.papers.lunule.setting import Setting
 from sim.papers.lunule.workloads import Workload
 from sim.policies import make

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Lunule's Migration Initiator (3.2): the imbalance factor, and Algorithm 1 as it is printed.
 
-The factor, the regression and the pairing are the module's own (engine/imbalance.py, forecast.py, roles.py).
+The factor, the regression, the pairing and S, L and the threshold are the module's own (engine/imbalance.py,
+forecast.py, roles.py, urgency.py).
 Lines 1 to 12 are not: the module lets ranks take part that are not beyond L (engine/roles.py says why).
 """
 
@@ -13,14 +14,10 @@ import numpy as np
 from mds_partitioner.engine.forecast import continued
 from mds_partitioner.engine.imbalance import imbalance
 from mds_partitioner.engine.roles import pair
+from mds_partitioner.engine.urgency import ROLE_THRESHOLD, SMOOTHNESS, THRESHOLD
 from mds_partitioner.judge.history import EPOCHS
 from sim.model.arrays import Floats
 
-SMOOTHNESS = 0.2  # S (3.2)
-THRESHOLD = (
-    0.075  # of the factor: not in the paper; what its authors ship (README of github.com/mdbal-lunule)
-)
-ROLE_THRESHOLD = 0.01  # L: not in the paper
 # Cap is not in the paper, nor how inodes become requests: there is no limit here.
 
 

@@ -9,8 +9,8 @@ from sim.provenance import assumed, given
 
 @dataclass(frozen=True)
 class Setting:
-    """Times in s, rates in req/s. S, L and the threshold are in initiator.py, the windows in
-    sim/model/visits.py, the sibling's probability in selection.py."""
+    """Times in s, rates in req/s. S, L and the threshold are the module's (engine/urgency.py), the
+    windows are in sim/model/visits.py, the sibling's probability in selection.py."""
 
     ranks: int = given(5, "4.2")
     clients: int = given(100, "4.2")

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from experiments.common.figures import factor, figures, summary
-from mds_partitioner.engine import urgency
+from experiments.common.figures import figures, summary
 
 SPAN = (100.0, 160.0)
 
@@ -139,7 +138,3 @@ def test_inodes_that_nobody_visited_are_those_of_this_cell_alone() -> None:
             line["ranks"]["0"]["visited"] = 0
             line["ranks"]["1"]["visited"] = 4000 + 4 * second
     assert figures.never_visited(one) == pytest.approx(0.6)
-
-
-def test_the_factor_is_that_of_the_modules_default_options() -> None:
-    assert (factor.SMOOTHNESS, factor.THRESHOLD) == (urgency.SMOOTHNESS, urgency.THRESHOLD)
