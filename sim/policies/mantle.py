@@ -3,10 +3,11 @@
 the module writes."""
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from mds_partitioner.policy.beats import metrics
 from mds_partitioner.policy.hints import Hints, make_hints, policy_object, push_due
 from mds_partitioner.policy.policies import source_of
 from mds_partitioner.policy.sandbox.decide import Sandbox
@@ -85,16 +86,10 @@ class Mantle(Policy):
         else:
             self._sandbox.load(text)
 
-    def _metrics(self, beat: Beat, rank: int) -> dict[str, Any]:
+    def _metrics(self, beat: Beat, rank: int) -> dict[str, float]:
         heat = float(beat.popularity[rank])
-        return {
-            "auth.meta_load": heat,
-            "all.meta_load": heat,
-            "req_rate": float(beat.rate[rank]),
-            "queue_len": float(beat.queue[rank]),
-            "cpu_load_avg": float(beat.cpu[rank]),
-            "uptime": float(self._booted[rank]) + beat.time,
-        }
+        seen = metrics(heat, heat, float(beat.rate[rank]), float(beat.queue[rank]), float(beat.cpu[rank]))
+        return seen | {"uptime": float(self._booted[rank]) + beat.time}
 
 
 class Lunule(Mantle):

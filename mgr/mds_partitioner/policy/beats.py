@@ -29,14 +29,26 @@ class Beat:
     metrics: tuple[dict[str, float], ...]
 
 
-def _metrics(load: Mapping[str, Any]) -> dict[str, float]:
+def metrics(auth: float, replicas_too: float, rate: float, queue: float, cpu: float) -> dict[str, float]:
+    """Of one rank, keyed as in Mantle: popularity of what it has authority over, and of all that it has;
+    req/s, requests, % of a core."""
     return {
-        "auth.meta_load": meta_load(load["auth_dirfrags"]),
-        "all.meta_load": meta_load(load["all_dirfrags"]),
-        "req_rate": float(load["request_rate"]),
-        "queue_len": float(load["queue_length"]),
-        "cpu_load_avg": float(load["cpu_load"]),
+        "auth.meta_load": auth,
+        "all.meta_load": replicas_too,
+        "req_rate": rate,
+        "queue_len": queue,
+        "cpu_load_avg": cpu,
     }
+
+
+def _told(load: Mapping[str, Any]) -> dict[str, float]:
+    return metrics(
+        meta_load(load["auth_dirfrags"]),
+        meta_load(load["all_dirfrags"]),
+        float(load["request_rate"]),
+        float(load["queue_length"]),
+        float(load["cpu_load"]),
+    )
 
 
 def parse_beat(answer: Mapping[str, Any], ranks: int) -> Beat | None:
@@ -44,7 +56,7 @@ def parse_beat(answer: Mapping[str, Any], ranks: int) -> Beat | None:
     loads = {int(name.removeprefix("mds.")): load for name, load in answer["mds_load"].items()}
     if set(loads) != set(range(ranks)) or not ranks:
         return None
-    return Beat(tuple(_metrics(loads[rank]) for rank in range(ranks)))
+    return Beat(tuple(_told(loads[rank]) for rank in range(ranks)))
 
 
 def last_beat(host: Host, fs: FsState) -> Beat | None:

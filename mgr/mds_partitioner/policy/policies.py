@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import BadInput, Unavailable
 from ..workers import Workers
+from .beats import metrics
 
 HOME = Path(__file__).resolve().parents[3] / "mantle"  # beside the folder of the manager's modules
 GREEDYSPILL = "greedyspill"
@@ -120,10 +121,4 @@ def idle_case(ranks: int) -> list[dict[str, float]]:
 
 def _metrics(load: float) -> dict[str, float]:
     heat = load * POPULARITY
-    return {
-        "auth.meta_load": heat,
-        "all.meta_load": heat,
-        "req_rate": load,
-        "queue_len": 0.0,
-        "cpu_load_avg": min(100.0, load / 10),
-    }
+    return metrics(heat, heat, load, 0.0, min(100.0, load / 10))
