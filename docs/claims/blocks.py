@@ -3,18 +3,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import geometric_mean
-from typing import Any
 
 from docs.claims.results import Results
 from experiments.common.figures import correction, run_figures
 from experiments.common.figures.compare import ALIKE, BASE, LIMIT
+from experiments.common.figures.figures import Cell
 from experiments.conditions import tables
-from experiments.conditions.tables import OURS
+from experiments.conditions.tables import OURS, Block
 from lab.errors import LabError
-
-Cell = Mapping[str, Any]
-Block = Mapping[str, Cell]
-"""By balancer."""
 
 TO_AUTH = f"{BASE}-to-auth"
 NAMES = (OURS, BASE, TO_AUTH, LIMIT)

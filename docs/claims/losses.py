@@ -4,14 +4,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from docs.claims import blocks
-from docs.claims.blocks import TO_AUTH, Block
+from docs.claims.blocks import TO_AUTH
 from docs.claims.claim import Claim
 from docs.claims.results import Results
 from docs.claims.scheduler import SHORT, short
 from experiments.common.figures import compare, paper
 from experiments.common.figures.compare import LIMIT
 from experiments.conditions import tables
-from experiments.conditions.tables import OURS
+from experiments.conditions.tables import OURS, Block
 
 _GOAL = paper.ORACLE_GOAL
 Named = tuple[str, Block]

@@ -4,12 +4,12 @@
 from collections.abc import Mapping, Sequence
 
 from docs.claims import blocks
-from docs.claims.blocks import Block
 from docs.claims.claim import Claim, span
 from docs.claims.results import Results
 from experiments.common.figures import compare, paper
 from experiments.common.figures.compare import BASE
 from experiments.common.figures.interval import chance
+from experiments.conditions.tables import Block
 
 
 def factor(results: Results) -> float:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docs.claims import blocks, noise
-from docs.claims.blocks import Block
 from docs.claims.results import Results
 from experiments.common.figures import compare, paper
 from experiments.common.figures.compare import BASE, LIMIT
 from experiments.common.pictures import COLOURS, canvas
 from experiments.conditions import tables
-from experiments.conditions.tables import OURS
+from experiments.conditions.tables import OURS, Block
 
 HOME = Path("docs/results")
 _SMALL, _LARGE = 18.0, 55.0  # of dots

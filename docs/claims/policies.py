@@ -2,12 +2,13 @@
 """What is claimed of lunule on stock MDSs with the option, from cold."""
 
 from docs.claims import blocks
-from docs.claims.blocks import TO_AUTH, Block
+from docs.claims.blocks import TO_AUTH
 from docs.claims.claim import Claim, shown
 from docs.claims.results import Results
 from experiments.common.figures import compare
 from experiments.common.figures.compare import BASE
 from experiments.conditions import tables
+from experiments.conditions.tables import Block
 
 OURS = "lunule-to-auth"
 ALONE = ("scheduler/five-ninth/nlp-tentacle-5x5",)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from experiments.common.figures import compare, figures
 from experiments.common.figures.figures import Cell
 from experiments.common.figures.limits import limits
+from experiments.conditions.tables import whole
 
 RANKS = (1, 2, 4, 8)
 Peaks = Mapping[str, Mapping[int, Sequence[float]]]
@@ -18,7 +19,7 @@ def measured(cells: Sequence[Cell]) -> dict[str, dict[int, list[float]]]:
     """Both measures of every balancer."""
     found: dict[str, dict[int, list[float]]] = {}
     for balancer in dict.fromkeys(str(cell["balancer"]) for cell in cells):
-        for measure, of in ((PEAK, _peak), (WHOLE, _whole)):
+        for measure, of in ((PEAK, _peak), (WHOLE, whole)):
             by_ranks: dict[int, list[float]] = {ranks: [] for ranks in RANKS}
             for cell in cells:
                 if cell["balancer"] == balancer and limits(cell).counts:
@@ -29,10 +30,6 @@ def measured(cells: Sequence[Cell]) -> dict[str, dict[int, list[float]]]:
 
 def _peak(cell: Cell) -> float:
     return max(ops for _, ops in figures.moving(cell, cell["spans"]["run"]))
-
-
-def _whole(cell: Cell) -> float:
-    return figures.throughput(cell, cell["spans"]["run"])
 
 
 def ratio_to_linear(peaks: Mapping[int, Sequence[float]], ranks: int) -> float | None:

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
 from docs.claims import blocks, churn, cycle
-from docs.claims.blocks import NAMES, TO_AUTH, Block, Cell
+from docs.claims.blocks import NAMES, TO_AUTH
 from docs.claims.claim import Claim, Claims, shown, span
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, figures, run_figures
 from experiments.common.figures.compare import BASE, LIMIT
+from experiments.common.figures.figures import Cell
 from experiments.common.figures.limits import limits
 from experiments.common.workloads.moving import RUN_S
 from experiments.conditions import tables
-from experiments.conditions.tables import OURS
+from experiments.conditions.tables import OURS, Block
 
 _BETTER = f"{OURS} and {BASE}"
 

@@ -4,7 +4,7 @@
 import statistics
 
 from docs.claims import blocks
-from docs.claims.blocks import NAMES, TO_AUTH, Block
+from docs.claims.blocks import NAMES, TO_AUTH
 from docs.claims.claim import Claim, Claims, shown
 from docs.claims.results import Results
 from experiments.common.figures import compare, correction
@@ -12,7 +12,7 @@ from experiments.common.figures.compare import LIMIT
 from experiments.common.figures.limits import limits
 from experiments.common.figures.windows import SECONDS, about_their_run, windows
 from experiments.conditions import tables
-from experiments.conditions.tables import OURS
+from experiments.conditions.tables import OURS, Block
 
 _JUDGES = (TO_AUTH, LIMIT)
 """Whose runs judge: least moves in these, and what ranks are asked for stays the same."""

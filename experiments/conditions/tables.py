@@ -4,18 +4,17 @@
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from prettytable import PrettyTable, TableStyle
 
 from experiments.common.figures import compare, correction, figures, summary
+from experiments.common.figures.figures import Cell
 from experiments.common.figures.interval import shown
 from experiments.common.figures.limits import limits
 
 OURS, LATER_S, EVEN = "scheduler", 60.0, 0.1
 FEW = 10.0  # less is shown with its decimals: a program a second is an operation
 
-Cell = Mapping[str, Any]
 Block = Mapping[str, Cell]
 """One run of each balancer, by its name."""
 
