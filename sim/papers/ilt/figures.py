@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.common.pictures import RANK_COLOURS, canvas
+from sim.model.arrays import Floats
 from sim.papers.ilt.run import WINDOW, Outcome
 
 _COLOUR: Final = {"Vesta": "#0072b2", "LH3": "#e69f00", "ILT": "#009e73"}
@@ -80,7 +80,7 @@ def addition(outcomes: Sequence[Outcome], at: float, title: str, path: Path) -> 
         panel.legend(frameon=False, fontsize=8)
 
 
-def _means(outcome: Outcome) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _means(outcome: Outcome) -> tuple[Floats, Floats]:
     bins = (outcome.arrivals // _SMOOTHED).astype(int)
     counts = np.bincount(bins)
     seen = counts > 0

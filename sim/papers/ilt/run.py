@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 import simpy
-from numpy.typing import NDArray
 
+from sim.model.arrays import Floats
 from sim.papers.ilt.cluster import Cluster, Counts, System
 from sim.papers.ilt.content_based import ContentBased
 from sim.papers.ilt.lazy_hybrid import LazyHybrid
@@ -36,10 +36,10 @@ class Outcome:
     """
 
     system: str
-    arrivals: NDArray[np.float64]
-    responses: NDArray[np.float64]
+    arrivals: Floats
+    responses: Floats
     by_kind: dict[Kind, float]
-    waiting: NDArray[np.float64]
+    waiting: Floats
     counts: Counts
     added_for: float | None
 
@@ -106,12 +106,12 @@ def play(name: str, setting: Setting) -> Outcome:
     )
 
 
-def _by_kind(trace: list[Request], responses: NDArray[np.float64]) -> dict[Kind, float]:
+def _by_kind(trace: list[Request], responses: Floats) -> dict[Kind, float]:
     chosen = {kind: [number for number, request in enumerate(trace) if request.kind is kind] for kind in Kind}
     return {kind: float(responses[numbers].mean()) for kind, numbers in chosen.items() if numbers}
 
 
-def _during(windows: list[list[float]], duration: float) -> NDArray[np.float64]:
+def _during(windows: list[list[float]], duration: float) -> Floats:
     """A row a server, a column a window of the load; 0 before a server was there."""
     chosen = windows[: int(duration / WINDOW)]
     filled = np.zeros((max(map(len, chosen)), len(chosen)))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.model.arrays import Floats, Ints
 from sim.papers.ilt.namespace import Namespace
 from sim.papers.ilt.parameters import BurstOn, Load
 
@@ -49,8 +49,8 @@ def requests(load: Load, namespace: Namespace, rng: np.random.Generator) -> list
 
 @dataclass(frozen=True)
 class _Popularity:
-    files: NDArray[np.int64]
-    odds: NDArray[np.float64]
+    files: Ints
+    odds: Floats
 
 
 def _by_popularity(load: Load, namespace: Namespace, rng: np.random.Generator) -> _Popularity:

@@ -4,12 +4,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.model.arrays import Floats, Ints
 from sim.papers.tpps.setting import Setting
 
-Files = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Files = Ints
 
 
 @dataclass(frozen=True)

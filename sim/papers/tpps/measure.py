@@ -5,13 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.model.arrays import Floats
 from sim.papers.tpps.layer import Trace, served
 from sim.papers.tpps.setting import Setting
 from sim.papers.tpps.systems import SYSTEMS, trace
-
-Floats = NDArray[np.float64]
 
 THREADS = tuple(range(10, 101, 10))  # of each client
 MOST = THREADS[-1]

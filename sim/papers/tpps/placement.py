@@ -4,11 +4,11 @@
 import zlib
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.model.arrays import Ints
 from sim.papers.tpps.setting import Setting
 
-Nodes = NDArray[np.int64]
+Nodes = Ints
 
 
 def by_subtree(setting: Setting) -> Nodes:

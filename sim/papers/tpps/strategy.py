@@ -5,13 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.model.arrays import Ints
 from sim.papers.tpps.detect import first_better, records
 from sim.papers.tpps.placement import Nodes
 from sim.papers.tpps.setting import Setting
 
-Floats = NDArray[np.float64]
 # (scores so far, how many there will be, warning level) -> whether the last of them is chosen
 Rule = Callable[[Sequence[float], int, float], bool]
 
@@ -46,7 +45,7 @@ class Period:
         self._seen = np.zeros(setting.files, dtype=np.int64)
         self._ends = self._unit
 
-    def step(self, now: float, asked: NDArray[np.int64], nodes: Nodes) -> Choice | None:
+    def step(self, now: float, asked: Ints, nodes: Nodes) -> Choice | None:
         """A second has gone by. asked: (requests,), files that the namenodes were asked for in it."""
         np.add.at(self._seen, asked, 1)
         if now < self._ends:
@@ -68,6 +67,6 @@ class Period:
             return None
         return Choice(node, self._hottest(np.flatnonzero((nodes == node) & (self._seen > 0))))
 
-    def _hottest(self, files: NDArray[np.int64]) -> list[int]:
+    def _hottest(self, files: Ints) -> list[int]:
         order = np.argsort(-self._seen[files], kind="stable")[: self._setting.prefetched]
         return [int(file) for file in files[order]]

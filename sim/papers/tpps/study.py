@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
+from sim.model.arrays import Floats
 from sim.papers.tpps.detect import first_better, looking, records
 from sim.papers.tpps.layer import Trace
 from sim.papers.tpps.measure import (
@@ -26,7 +26,6 @@ from sim.papers.tpps.measure import (
 from sim.papers.tpps.setting import Setting
 from sim.papers.tpps.systems import SYSTEMS, trace
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 SIZES = (10, 100, 1_000, 10_000)  # entries of cache and ghost together
