@@ -87,16 +87,9 @@ class Record:
         """Operations that failed."""
         return sum(int(line["errors"]) for line in self.lines(span))
 
-    def p95(self, span: Span, kind: str = "") -> float | None:
-        """Mean of the clients' p95 latencies of each second, weighted by operations, in milliseconds.
-
-        kind: only clients whose names begin so.
-        """
-        parts = [
-            (line["latency_ms"]["all"]["p95"], line["ops"])
-            for line in self.lines(span)
-            if line["ops"] and line["client"].startswith(kind)
-        ]
+    def p95(self, span: Span) -> float | None:
+        """Mean of the clients' p95 latencies of each second, weighted by operations, in milliseconds."""
+        parts = [(line["latency_ms"]["all"]["p95"], line["ops"]) for line in self.lines(span) if line["ops"]]
         total = sum(ops for _, ops in parts)
         return sum(p95 * ops for p95, ops in parts) / total if total else None
 

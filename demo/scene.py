@@ -38,7 +38,6 @@ KINDS = (
     Kind("light", 16, dirs=2, files=30, workers=1, rate=5.0),
     Kind(LATER, 2, dirs=16, files=100, workers=24, rate=None),
 )
-AT_FIRST = (HEAVY, *STEADY)
 
 
 def names(kind: Kind) -> list[str]:

@@ -187,13 +187,9 @@ class Lab:
         daemons.set_quota(current, percent, only)
         state.save(current)
 
-    def make_subvolumes(
-        self, names: Sequence[str], group: str | None = None, fs: str = cluster.FS_NAME
-    ) -> dict[str, str]:
-        """Create subvolumes, and their group; their paths by name."""
-        where = {"vol_name": fs} if group is None else {"vol_name": fs, "group_name": group}
-        if group is not None:
-            self._volumes("fs subvolumegroup create", where)
+    def make_subvolumes(self, names: Sequence[str]) -> dict[str, str]:
+        """Create subvolumes; their paths by name."""
+        where = {"vol_name": cluster.FS_NAME}
         for name in names:
             self._volumes("fs subvolume create", {**where, "sub_name": name})
         return {

@@ -18,6 +18,7 @@ KINDS = ("mon", "mgr", "osd", "mds")
 _FIRST_PORT, _PORTS = 6800, 700  # ms_bind_port_min; ms_bind_port_max is 7568
 _START_S = 120
 _KILL_S = 30
+_TAIL = 15  # lines of a log
 
 
 def split(daemon: str) -> tuple[str, str]:
@@ -129,10 +130,10 @@ def log_path(name: str, daemon: str) -> Path:
     return state.lab_dir(name) / "log" / f"ceph-{daemon}.log"
 
 
-def log_tail(name: str, daemon: str, lines: int = 15) -> str:
+def log_tail(name: str, daemon: str) -> str:
     """The last lines of a daemon's log."""
     try:
         text = log_path(name, daemon).read_text(errors="replace")
     except FileNotFoundError:
         return f"({daemon} has written no log)"
-    return "\n".join(text.splitlines()[-lines:])
+    return "\n".join(text.splitlines()[-_TAIL:])

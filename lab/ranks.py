@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which ranks of a lab's file system serve, and waiting for them."""
+"""Which ranks of a lab's file system serve."""
 
 from collections.abc import Collection
 from typing import Any
 
-from lab import cluster, daemons
+from lab import cluster
 from lab.api import Lab
 from lab.errors import LabError
-from lab.waiting import until
 
 
 def all_active(lab: Lab, ranks: int, without: Collection[int] = ()) -> bool:
@@ -17,17 +16,6 @@ def all_active(lab: Lab, ranks: int, without: Collection[int] = ()) -> bool:
     """
     found = active(lab)
     return sorted(found) == list(range(ranks)) and not set(found.values()) & set(without)
-
-
-def wait_all_active(lab: Lab, ranks: int, seconds: float, without: Collection[int] = ()) -> None:
-    """Until all_active. :raises LabError: not in time; it has the states, and the last words of dead MDSs"""
-    try:
-        until(lambda: all_active(lab, ranks, without), seconds, "every rank is active", every=1.0)
-    except LabError as e:
-        states = ", ".join(f"{mds['name']}: rank {mds['rank']} {mds['state']}" for mds in _mdss(lab))
-        dead = [name for name, pids in lab.daemons().items() if name.startswith("mds.") and not pids]
-        words = "".join(f"\n{name} is dead:\n{daemons.log_tail(lab.name, name)}" for name in dead)
-        raise LabError(f"{e} ({states}){words}") from None
 
 
 def gid(lab: Lab, daemon: str) -> int:

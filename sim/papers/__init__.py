@@ -13,7 +13,6 @@ class Paper(Protocol):
     """What a package in this folder offers."""
 
     NAME: str
-    HELP: str
 
     def report(self, out: Path) -> str:
         """Run the paper's systems; pictures go to ``out``. The report, as Markdown."""

@@ -9,7 +9,6 @@ from sim.papers.dgist.setting import Setting
 from sim.papers.dgist.text import text
 
 NAME = "dgist"
-HELP = "one MDS's service times: create and the way to the OSD, stat and who may cache"
 
 
 def report(out: Path) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = "ilt"
-HELP: Final = "a dispatcher with an Indirect Lookup Table, beside Vesta and Lazy Hybrid (ISPA 2005)"
 
 
 def report(out: Path) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = "line"
-HELP: Final = "LINE's static partitioning with bal_rank_mask (Ceph Days Korea 2023)"
 
 
 def report(out: Path) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = "lunule"
-HELP: Final = "Lunule, Lunule-Light, GreedySpill and Ceph 12.2's balancer (SC '21)"
 
 
 def report(out: Path) -> str:

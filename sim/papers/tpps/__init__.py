@@ -4,7 +4,6 @@
 from pathlib import Path
 
 NAME = "tpps"
-HELP = "hot spots found early (Algorithms 1 and 2) and cached in front of the namenodes (PARC)"
 
 
 def report(out: Path) -> str:

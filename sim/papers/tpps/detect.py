@@ -2,23 +2,11 @@
 """Whom to relieve next: Algorithms 1 and 2 of Sun et al., "A Distributed Cache Framework", section IV-B.
 
 Scores are given in the order in which they became known: of one MDS after the other, each in its unit of
-time, as in the paper; or of one directory, sample after sample. Pure functions, any unit of score.
+time. Pure functions, any unit of score.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Found:
-    """A score that stood out.
-
-    index: in the series that was given; length: of the period it was found in, samples.
-    """
-
-    index: int
-    length: int
 
 
 def looking(n: int) -> int:
@@ -63,25 +51,3 @@ def first_better(scores: Sequence[float], n: int, warning: float) -> int | None:
         if scores[index] > best:
             return index
     return n - 1 if len(scores) == n and scores[-1] > warning else None
-
-
-def halvings(window: int, n: int) -> list[int]:
-    """Lengths of the periods that run at once: window, half, quarter: ln n of them, rounded up (Figure 3).
-
-    window: samples; n: MDSs, 2 or more. No length is below 2 samples.
-    """
-    return [window >> turn for turn in range(math.ceil(math.log(n))) if window >> turn >= 2]
-
-
-def over_periods(scores: Sequence[float], n: int, warning: float) -> list[Found]:
-    """Algorithm 2 over the last whole, half and quarter of a series, longest first.
-
-    A hot spot that is found in the shortest only has just come. n: as for ``halvings``.
-    """
-    found = []
-    for length in halvings(len(scores), n):
-        start = len(scores) - length
-        index = first_better(scores[start:], length, warning)
-        if index is not None:
-            found.append(Found(start + index, length))
-    return found

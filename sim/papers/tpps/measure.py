@@ -9,10 +9,10 @@ import numpy as np
 from sim.model.arrays import Floats
 from sim.papers.tpps.layer import Trace, served
 from sim.papers.tpps.setting import Setting
-from sim.papers.tpps.systems import SYSTEMS, trace
 
 THREADS = tuple(range(10, 101, 10))  # of each client
 MOST = THREADS[-1]
+MORE = 0.05  # by this part, in Figure 7
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,6 @@ class Measured:
         """(runs, THREADS), s: the mean over requests, thinking not counted (Little's law)."""
         threads = np.array(THREADS) * setting.clients
         return threads / self.throughput - setting.think_s
-
-
-def traces(setting: Setting, seeds: Iterable[int]) -> dict[str, list[Trace]]:
-    """Each system's windows, one a seed."""
-    found: dict[str, list[Trace]] = {name: [] for name in SYSTEMS}
-    for seed in seeds:
-        for name, system in SYSTEMS.items():
-            found[name].append(trace(setting, system, seed))
-    return found
 
 
 def measured(setting: Setting, windows: Iterable[Trace]) -> Measured:
@@ -68,9 +59,9 @@ def slowest_and_fastest(setting: Setting, windows: Iterable[Trace]) -> Floats:
     return mean
 
 
-def critical(longer: Measured, shorter: Measured, part: float = 0.05) -> int | None:
-    """Figure 7: from how many threads a client on the shorter period serves ``part`` more; None: never."""
-    more = shorter.throughput.mean(axis=0) >= (1.0 + part) * longer.throughput.mean(axis=0)
+def critical(longer: Measured, shorter: Measured) -> int | None:
+    """Figure 7: from how many threads a client on the shorter period serves more, by MORE; None: never."""
+    more = shorter.throughput.mean(axis=0) >= (1.0 + MORE) * longer.throughput.mean(axis=0)
     return next((each for index, each in enumerate(THREADS) if more[index:].all()), None)
 
 

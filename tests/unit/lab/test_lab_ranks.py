@@ -8,7 +8,7 @@ import pytest
 
 from lab.api import Lab
 from lab.errors import LabError
-from lab.ranks import all_active, gid, holders, set_quota, wait_all_active
+from lab.ranks import all_active, gid, holders, set_quota
 
 
 def lab(*mdss: tuple[str, int, int, str]) -> Lab:
@@ -22,8 +22,7 @@ def lab(*mdss: tuple[str, int, int, str]) -> Lab:
         assert command == "fs get"
         return {"mdsmap": {"info": info}}
 
-    pids = {"mon.a": [1], **{f"mds.{name}": [1] for name, *_ in mdss}, "mds.dead": []}
-    return cast(Lab, SimpleNamespace(name="none", monitor=SimpleNamespace(json=answer), daemons=lambda: pids))
+    return cast(Lab, SimpleNamespace(monitor=SimpleNamespace(json=answer)))
 
 
 BOTH = lab(("a", 11, 0, "up:active"), ("b", 12, 1, "up:active"))
@@ -38,14 +37,6 @@ def test_all_ranks_serve_when_each_has_an_active_mds() -> None:
 def test_a_killed_mds_that_the_mon_still_shows_does_not_serve() -> None:
     assert not all_active(BOTH, 2, without=[gid(BOTH, "mds.b")])
     assert all_active(lab(("a", 11, 0, "up:active"), ("b", 13, 1, "up:active")), 2, without=[12])
-
-
-def test_who_does_not_serve_and_who_has_died_is_said() -> None:
-    late = lab(("a", 11, 0, "up:active"), ("b", 12, 1, "up:replay"))
-    with pytest.raises(LabError) as said:
-        wait_all_active(late, 2, 0)
-    assert "a: rank 0 up:active, b: rank 1 up:replay" in str(said.value)
-    assert str(said.value).endswith("mds.dead is dead:\n(mds.dead has written no log)")
 
 
 def test_an_mds_that_the_mon_does_not_know_is_named() -> None:

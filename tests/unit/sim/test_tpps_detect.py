@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.papers.tpps.detect import Found, first_better, halvings, looking, over_periods, records
+from sim.papers.tpps.detect import first_better, looking, records
 
 N = 10
 WARNING = 1.5 / N
@@ -83,32 +83,5 @@ def test_algorithm_2_is_online_what_is_chosen_stays_chosen(scores):
     assert all(scores[index] > WARNING for index in chosen)
 
 
-def test_periods_are_ln_n_halvings():
-    assert halvings(900, N) == [900, 450, 225]
-    assert halvings(900, 3) == [900, 450]
-    assert halvings(6, 1_000) == [6, 3]
-
-
 def test_in_flat_noise_nothing_is_found():
-    assert over_periods(flat(60), N, WARNING) == []
     assert records(flat(60), WARNING) == []
-
-
-def test_a_step_is_found_at_its_first_sample():
-    step = flat(60)
-    step[40:] = [0.5 + score for score in step[40:]]
-    assert Found(40, 60) in over_periods(step, N, WARNING)
-
-
-def test_what_has_just_come_is_found_in_the_shortest_period_only():
-    series = [0.9, *flat(51), *[0.4] * 8]
-    # The whole has seen worse, so that it takes its last, which is loaded; the others see a step.
-    assert over_periods(series, N, WARNING) == [Found(59, 60), Found(52, 30), Found(52, 15)]
-
-
-def test_a_cycle_is_found_in_each_of_its_turns():
-    cycle = [0.4 if t % 20 >= 12 else 0.1 for t in range(80)]
-    found = [
-        over_periods(cycle[start : start + 20], N, WARNING)[0].index + start for start in range(0, 80, 20)
-    ]
-    assert found == [12, 32, 52, 72]
