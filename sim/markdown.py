@@ -10,10 +10,15 @@ from prettytable import PrettyTable, TableStyle
 WIDTH = 100
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """One row a line."""
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]], left: int | None = None) -> str:
+    """One row a line; its columns are aligned for those who read it as it is.
+
+    :param left: so many columns, the first ones, are text, the others are numbers; None: all are text
+    """
     found = PrettyTable(list(titles), align="l")
     found.set_style(TableStyle.MARKDOWN)
+    for title in titles[len(titles) if left is None else left :]:
+        found.align[title] = "r"
     found.add_rows([list(row) for row in rows])
     return str(found.get_string())
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from prettytable import PrettyTable, TableStyle
-
+from sim.markdown import table
 from sim.papers.ilt import experiments, measures, published
 from sim.papers.ilt.experiments import Outcomes
 from sim.papers.ilt.measures import Measure, median
@@ -47,20 +46,11 @@ def text(outcomes: Outcomes) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    table = PrettyTable(list(head))
-    table.set_style(TableStyle.MARKDOWN)
-    table.align = "r"
-    table.align[head[0]] = "l"
-    table.add_rows([list(map(str, row)) for row in rows])
-    return str(table.get_string())
+    return table(head, [list(map(str, row)) for row in rows], left=1)
 
 
 def _facts(rows: Sequence[tuple[str, object]]) -> str:
-    table = PrettyTable(["parameter", "value"])
-    table.set_style(TableStyle.MARKDOWN)
-    table.align = "l"
-    table.add_rows([[name, str(value)] for name, value in rows])
-    return str(table.get_string())
+    return table(("parameter", "value"), [(name, str(value)) for name, value in rows])
 
 
 def _given() -> str:

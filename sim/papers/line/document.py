@@ -6,8 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from prettytable import PrettyTable, TableStyle
-
+from sim.markdown import table
 from sim.papers.line import clusters as production
 from sim.papers.line import evaluation, measures
 from sim.papers.line.evaluation import Phase
@@ -71,15 +70,12 @@ def _assumed() -> str:
 
 
 def _table(runs: Runs) -> str:
-    table = PrettyTable(["", *_SHOWN])
-    table.set_style(TableStyle.MARKDOWN)
-    table.align = "r"
-    table.align[""] = "l"
+    rows = []
     for name, found in runs.items():
         for phases in zip(*found, strict=True):
             row = [_told(mean_of(list(phases), measure)) for measure in _SHOWN.values()]
-            table.add_row([f"{name}: {phases[0].name}", *row])
-    return str(table.get_string())
+            rows.append([f"{name}: {phases[0].name}", *row])
+    return table(["", *_SHOWN], rows, left=1)
 
 
 def _cluster_assumed() -> str:
@@ -93,21 +89,17 @@ def _cluster_assumed() -> str:
 
 
 def _clusters(found: Clusters) -> str:
-    table = PrettyTable(
-        [
-            "",
-            "busiest rank over mean, first minute",
-            "last two",
-            "requests/s",
-            "fullest cache over mean",
-            "moves",
-            "in the last third",
-            "inodes moved",
-        ]
+    titles = (
+        "",
+        "busiest rank over mean, first minute",
+        "last two",
+        "requests/s",
+        "fullest cache over mean",
+        "moves",
+        "in the last third",
+        "inodes moved",
     )
-    table.set_style(TableStyle.MARKDOWN)
-    table.align = "r"
-    table.align[""] = "l"
+    rows = []
     for (ranks, policy), phase in found.items():
         last = phase.loads.shape[0]
         row = (
@@ -119,8 +111,8 @@ def _clusters(found: Clusters) -> str:
             production.moved_late(phase),
             measures.inodes_moved(phase),
         )
-        table.add_row([f"{ranks} ranks: {production.POLICIES[policy]}", *map(_told, row)])
-    return str(table.get_string())
+        rows.append([f"{ranks} ranks: {production.POLICIES[policy]}", *map(_told, row)])
+    return table(titles, rows, left=1)
 
 
 def _told(value: float) -> str:
@@ -164,8 +156,4 @@ def _claims(phases: Sequence[list[Phase]]) -> str:
             f"{of(measures.throughput, masked)} requests/s",
         ),
     ]
-    table = PrettyTable(["the slides", "here"])
-    table.set_style(TableStyle.MARKDOWN)
-    table.align = "l"
-    table.add_rows([list(row) for row in rows])
-    return str(table.get_string())
+    return table(("the slides", "here"), rows)
