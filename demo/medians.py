@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.common.figures.markdown import table
+
 Run = Mapping[str, Any]
 
 NUMBERS: tuple[tuple[str, Callable[[Run], float], str], ...] = (
@@ -37,7 +39,8 @@ def markdown(runs: Sequence[Run]) -> str:
 
     results = [_row(name, [get(run) for run in runs], form) for name, get, form in NUMBERS]
     steps = [_row(title, [seconds(title)(run) for run in runs], ".1f") for title in titles]
-    return "\n".join([*_head("", runs), *results, "", *_head("step, s", runs), *steps])
+    numbers = [*(f"run {number}" for number in range(1, len(runs) + 1)), "median"]
+    return f"{table(['', *numbers], results)}\n\n{table(['step, s', *numbers], steps)}"
 
 
 def median(runs: Sequence[Run], name: str) -> str:
@@ -46,14 +49,8 @@ def median(runs: Sequence[Run], name: str) -> str:
     return format(statistics.median(get(run) for run in runs), form)
 
 
-def _head(first: str, runs: Sequence[Run]) -> list[str]:
-    names = [first, *(f"run {number}" for number in range(1, len(runs) + 1)), "median"]
-    return ["| " + " | ".join(names) + " |", "|---|" + "---:|" * (len(runs) + 1)]
-
-
-def _row(name: str, values: Sequence[float], form: str) -> str:
-    cells = [format(value, form) for value in (*values, statistics.median(values))]
-    return "| " + " | ".join([name, *cells]) + " |"
+def _row(name: str, values: Sequence[float], form: str) -> list[str]:
+    return [name, *(format(value, form) for value in (*values, statistics.median(values)))]
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ operator reads in ``ceph mds_partitioner ... -h`` and ``ceph config help`` is wh
 """
 
 import inspect
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mgr_module import Option
 
+from experiments.common.figures.markdown import table
 from mds_partitioner.ceph.compat import Commands
 from mds_partitioner.module import ALL_OPTIONS, Module
 from mds_partitioner.monitor.health import MEANINGS
@@ -90,18 +90,10 @@ def check_rows() -> list[tuple[str, str]]:
 def tables() -> dict[str, str]:
     """The tables, by the name of their markers."""
     return {
-        "commands": _table(("command", "what it does"), command_rows()),
-        "options": _table(("option", "default", "allowed", "meaning"), option_rows()),
-        "health checks": _table(("check", "meaning"), check_rows()),
+        "commands": table(("command", "what it does"), command_rows(), left=2),
+        "options": table(("option", "default", "allowed", "meaning"), option_rows(), left=4),
+        "health checks": table(("check", "meaning"), check_rows(), left=2),
     }
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *map(_row, rows)])
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(re.sub(r"\s+", " ", cell).strip().replace("|", r"\|") for cell in cells) + " |"
 
 
 def filled(text: str, made: Mapping[str, str]) -> str:
@@ -109,12 +101,12 @@ def filled(text: str, made: Mapping[str, str]) -> str:
 
     :raises ValueError: a table has no pair of markers in the page
     """
-    for name, table in made.items():
+    for name, lines in made.items():
         begin, end = f"<!-- {name}: made by `make docs` -->", f"<!-- end of {name} -->"
         if text.count(begin) != 1 or text.count(end) != 1:
             raise ValueError(f"the page needs '{begin}' and '{end}' once each")
         before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+        text = f"{before}{begin}\n{lines}\n{end}{rest.partition(end)[2]}"
     return text
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares, linear_sum_assignment
 
+from experiments.common.figures.markdown import table
 from sim.load.bench import bench
 from sim.model.arrays import Bools, Floats
 
@@ -218,9 +219,9 @@ def told(found: Fit, workloads: Sequence[str]) -> str:
     """A line a value, as Markdown."""
     names = Fitted.__dataclass_fields__
     lines = [
-        f"| {name} | {value:.2f} | {error:.2f} |"
+        (name, f"{value:.2f}", f"{error:.2f}")
         for name, value, error in zip(names, astuple(found.value), astuple(found.error), strict=True)
     ]
     head = f"Fitted on {', '.join(workloads)}: {found.spans} times ten seconds of a full rank, and"
     head += f"\nimports by {found.imports} ranks that nobody asked yet."
-    return "\n".join([head, "", "| | value | standard error |", "|---|---:|---:|", *lines, ""])
+    return f"{head}\n\n{table(('', 'value', 'standard error'), lines)}\n"

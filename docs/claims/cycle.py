@@ -3,7 +3,7 @@
 
 from statistics import median
 
-from experiments.common.figures import compare, figures
+from experiments.common.figures import figures, markdown
 from experiments.common.figures.figures import Cell
 from experiments.common.workloads.moving import CYCLE
 
@@ -40,4 +40,4 @@ def table(cell: Cell) -> str:
         for number, ((begin, end), again) in enumerate(zip(found, until, strict=True), start=1)
     ]
     head = ["time", f"op/s, first {EARLY:g} s", "op/s", "inodes moved meanwhile", "inodes moved after it"]
-    return compare.table(head, lines)
+    return markdown.table(head, lines)

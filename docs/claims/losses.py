@@ -8,7 +8,7 @@ from docs.claims.blocks import TO_AUTH
 from docs.claims.claim import Claim
 from docs.claims.results import Results
 from docs.claims.scheduler import SHORT, short
-from experiments.common.figures import compare, paper
+from experiments.common.figures import markdown, paper
 from experiments.common.figures.compare import LIMIT
 from experiments.conditions import tables
 from experiments.conditions.tables import OURS, Block
@@ -33,7 +33,7 @@ def claim(results: Results) -> Claim:
     head += [f"{each}behind built-in to auth", f"{each}{goal}"]
     cells = [cell for _, block in (*five, *brief) for cell in block.values()]
     behind = [[name, *(told or "-" for told in losses)] for name, *losses in lines if any(losses)]
-    return Claim(compare.table(head, behind), cells)
+    return Claim(markdown.table(head, behind), cells)
 
 
 def _by_load(found: Iterable[Named]) -> list[tuple[str, list[Named]]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from docs.claims import blocks
 from docs.claims.claim import Claim, span
 from docs.claims.results import Results
-from experiments.common.figures import compare, paper
+from experiments.common.figures import compare, markdown, paper
 from experiments.common.figures.compare import BASE
 from experiments.common.figures.interval import chance
 from experiments.conditions.tables import Block
@@ -37,7 +37,7 @@ def verdict(results: Results) -> Claim:
     lines = [[load, *_row(found, by_chance)] for load, found in by_load.items()]
     head = ["load", "newest block (corrected)", "blocks that count", "least to most, by any measure"]
     cells = [cell for found in by_load.values() for block in found for cell in block.values()]
-    return Claim(compare.table([*head, "beyond chance"], lines), [*cells, *results.matrix])
+    return Claim(markdown.table([*head, "beyond chance"], lines), [*cells, *results.matrix])
 
 
 def _row(found: Sequence[Block], by_chance: float) -> list[str]:

@@ -5,7 +5,7 @@ from docs.claims import blocks
 from docs.claims.blocks import TO_AUTH
 from docs.claims.claim import Claim, shown
 from docs.claims.results import Results
-from experiments.common.figures import compare
+from experiments.common.figures import markdown
 from experiments.common.figures.compare import BASE
 from experiments.conditions import tables
 from experiments.conditions.tables import Block
@@ -37,7 +37,7 @@ def to_auth(results: Results) -> Claim:
     means = [blocks.mean(column, len(newest)) for column in columns]
     lines.append([f"mean of {len(newest)} loads", "-", *means])
     head = ["load", "op/s", "/ built-in", "by op/s / C", "/ built-in to auth", "by op/s / C"]
-    return Claim(compare.table(head, lines), [cell for block in found for cell in block.values()])
+    return Claim(markdown.table(head, lines), [cell for block in found for cell in block.values()])
 
 
 def _ratios(block: Block) -> list[float | None]:

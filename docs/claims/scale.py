@@ -4,7 +4,7 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from experiments.common.figures import compare, figures
+from experiments.common.figures import figures, markdown
 from experiments.common.figures.figures import Cell
 from experiments.common.figures.limits import limits
 from experiments.conditions.tables import whole
@@ -42,7 +42,7 @@ def ratio_to_linear(peaks: Mapping[int, Sequence[float]], ranks: int) -> float |
 def table(peaks: Peaks) -> str:
     """A row a balancer and measure, a column a number of ranks."""
     lines = [[name, *(_shown(mine, n) for n in RANKS)] for name, mine in peaks.items()]
-    return compare.table(["op/s (part of linear), by ranks", *map(str, RANKS)], lines)
+    return markdown.table(["op/s (part of linear), by ranks", *map(str, RANKS)], lines)
 
 
 def _shown(mine: Mapping[int, Sequence[float]], ranks: int) -> str:

@@ -9,7 +9,7 @@ from docs.claims import blocks, churn, cycle
 from docs.claims.blocks import NAMES, TO_AUTH
 from docs.claims.claim import Claim, Claims, shown, span
 from docs.claims.results import Result, Results
-from experiments.common.figures import compare, figures, run_figures
+from experiments.common.figures import figures, markdown, run_figures
 from experiments.common.figures.compare import BASE, LIMIT
 from experiments.common.figures.figures import Cell
 from experiments.common.figures.limits import limits
@@ -45,7 +45,7 @@ def _option(results: Results) -> Claim:
     head = ["load (blocks)", "op/s: built-in with it", "op/s: oracle, with it"]
     head += ["op/s / C: built-in with it", "op/s / C: oracle, with it"]
     made_of = [block[name] for of in found.values() for block in of for name in (BASE, TO_AUTH, LIMIT)]
-    return Claim(compare.table(head, lines), made_of)
+    return Claim(markdown.table(head, lines), made_of)
 
 
 def _range(ratios: Sequence[float | None]) -> str:
@@ -177,7 +177,7 @@ def _cold(results: Results) -> Claim:
         for name, ratios in (("op/s", _ratios), ("op/s / C", _by_c))
     ]
     head = ["load", "commit", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST, _INODES]
-    return Claim(compare.table(head, lines), _cells(found))
+    return Claim(markdown.table(head, lines), _cells(found))
 
 
 def _repeated(results: Results) -> Claim:
@@ -186,7 +186,7 @@ def _repeated(results: Results) -> Claim:
     found = [block for of in repeated for block in of]
     lines = [[_named(block), blocks.commit(block), *_row(block)] for block in found]
     head = ["load", "commit", "scheduler, op/s", *_RATIOS, *_EACH, *_LAST, _INODES]
-    return Claim(compare.table(head, lines), _cells(found))
+    return Claim(markdown.table(head, lines), _cells(found))
 
 
 _ALL = "scheduler / built-in / to auth / oracle"
@@ -214,7 +214,7 @@ def _conditions(results: Results) -> Claim:
     head = ["load, commit", "C, req/s", *(f"op/s / C {name}" for name in _RATIOS[:3])]
     more = ("an MDS full, % of windows", "the machine full, %", "other work, cores")
     head += [f"{what}: {_ALL}" for what in more]
-    return Claim(compare.table(head, lines), _cells(found))
+    return Claim(markdown.table(head, lines), _cells(found))
 
 
 SHORT = (
@@ -260,7 +260,7 @@ def _trials(results: Results) -> Claim:
         made_of.append(block)
     head = ["folder", "load, seconds, commit", "scheduler, op/s", *_RATIOS, *_LAST]
     head.append(f"other work, cores: {_ALL}")
-    return Claim(compare.table(head, lines), _cells(made_of))
+    return Claim(markdown.table(head, lines), _cells(made_of))
 
 
 _TICKS = {
@@ -283,7 +283,7 @@ def _ticks(results: Results) -> Claim:
         for row, block in found.items()
     ]
     head = ["", "scheduler, op/s", *_RATIOS[:3], "requests an operation", "built-in's"]
-    return Claim(compare.table(head, lines), _cells(found.values()))
+    return Claim(markdown.table(head, lines), _cells(found.values()))
 
 
 def _requests_an_operation(cell: Result) -> float:
@@ -310,7 +310,7 @@ def _unlike(results: Results) -> Claim:
         numbers = [tables.number(tables.whole(cell)), *ratios, *map(tables.number, ranks)]
         lines.append([name, *numbers, tables.number(tables.even_after(cell))])
     quotas = [f"req/s at {quota} %" for quota in _QUOTAS]
-    return Claim(compare.table([*head, *quotas, "s until even"], lines), list(block.values()))
+    return Claim(markdown.table([*head, *quotas, "s until even"], lines), list(block.values()))
 
 
 def _cycle(results: Results) -> Claim:
@@ -338,7 +338,7 @@ def _by_phase(
             [f"{OURS} / {other}", *(f"{ops / found[other][head]:.2f}" for head, ops in ours.items())]
             for other in against
         ]
-        return Claim(compare.table(["op/s", *ours], lines), _cells([block]))
+        return Claim(markdown.table(["op/s", *ours], lines), _cells([block]))
 
     return claim
 
@@ -383,7 +383,7 @@ def _parts(cells: Sequence[str], part: Callable[[str, str], str]) -> Callable[[R
             ]
             for name, (cell, ops) in rows.items()
         ]
-        return Claim(compare.table(["op/s", "C", "all", *heads], lines), _cells(found))
+        return Claim(markdown.table(["op/s", "C", "all", *heads], lines), _cells(found))
 
     return claim
 
@@ -451,7 +451,7 @@ def _cost(results: Results) -> Claim:
         [state, *(f"{parts[loop]:.1f}" for loop in ("look", "read", "move", "all"))]
         for state, parts in cost.items()
     ]
-    return Claim(compare.table(["% of a core", "looks", "reads", "moves", "all"], lines), [measured])
+    return Claim(markdown.table(["% of a core", "looks", "reads", "moves", "all"], lines), [measured])
 
 
 _MIX = ("cold/mix-tentacle-5x12", "scheduler/mix-middle/mix-tentacle-5x12",

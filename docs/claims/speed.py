@@ -7,7 +7,7 @@ from docs.claims import blocks
 from docs.claims.blocks import NAMES, TO_AUTH
 from docs.claims.claim import Claim, Claims, shown
 from docs.claims.results import Results
-from experiments.common.figures import compare, correction
+from experiments.common.figures import correction, markdown
 from experiments.common.figures.compare import LIMIT
 from experiments.common.figures.limits import limits
 from experiments.common.figures.windows import SECONDS, about_their_run, windows
@@ -51,7 +51,7 @@ def _one_speed(results: Results) -> Claim:
     head = ["load", "commit", "runs in their order, and the machine's speed"]
     head += [f"/ {name}{text}" for name in NAMES[1:] for text in ("", ", corrected")]
     rows = [*map(_row, found), ["the seven, newest", "-", "-", *means]]
-    return Claim(compare.table(head, rows), [cell for block in found for cell in block.values()])
+    return Claim(markdown.table(head, rows), [cell for block in found for cell in block.values()])
 
 
 def _within(results: Results) -> Claim:

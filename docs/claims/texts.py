@@ -7,7 +7,7 @@ from demo import medians
 from docs.claims import losses, noise, policies, scale, scheduler, speed
 from docs.claims.claim import Claim, Claims, span
 from docs.claims.results import Result, Results
-from experiments.common.figures import compare, correction, paper, run_figures
+from experiments.common.figures import compare, correction, markdown, paper, run_figures
 from experiments.common.figures.compare import BASE, LIMIT, Ratio
 from experiments.common.figures.limits import TOLD, limits
 
@@ -51,7 +51,7 @@ def _goals(results: Results) -> Claim:
         [f"mean IF {1 - high / 100:.2f} to {1 - low / 100:.2f} times the built-in balancer's", *lower]
     )
     lines.append([f"op/s {paper.ORACLE_GOAL:.2f} times the oracle's", *limit])
-    return Claim(compare.table(["goal", *ours], lines), _of(results, *ours, BASE, LIMIT))
+    return Claim(markdown.table(["goal", *ours], lines), _of(results, *ours, BASE, LIMIT))
 
 
 def _blocks(ratio: Ratio | None) -> str:
@@ -91,7 +91,7 @@ def _losses(results: Results) -> Claim:
         for name in ours
     ]
     head = ["", "behind built-in", f"below {paper.ORACLE_GOAL:.2f} of the oracle"]
-    return Claim(compare.table(head, lines), _of(results, *ours, BASE, LIMIT))
+    return Claim(markdown.table(head, lines), _of(results, *ours, BASE, LIMIT))
 
 
 def _below(results: Results, of: str, against: str, least: float) -> str:
@@ -116,7 +116,7 @@ def _left_out(results: Results) -> Claim:
         for cell in results.matrix
         if not (found := limits(cell)).counts
     ]
-    return Claim(compare.table(["", *TOLD], lines) or "Every cell counts.", results.matrix)
+    return Claim(markdown.table(["", *TOLD], lines) or "Every cell counts.", results.matrix)
 
 
 def _adaptation(results: Results) -> Claim:
@@ -131,7 +131,7 @@ def _adaptation(results: Results) -> Claim:
         for name, mine in cells.items()
     ]
     return Claim(
-        compare.table(["mean op/s of 50 s", *steps], lines), [c for mine in cells.values() for c in mine]
+        markdown.table(["mean op/s of 50 s", *steps], lines), [c for mine in cells.values() for c in mine]
     )
 
 
@@ -155,7 +155,7 @@ def _demo(results: Results) -> Claim:
         ["fullest rank's part of the load", middle("fullest rank's part before"),
          middle("fullest rank's part after")],
     ]  # fmt: skip
-    return Claim(compare.table(["", "before", "after"], rows), runs)
+    return Claim(markdown.table(["", "before", "after"], rows), runs)
 
 
 def _demo_runs(results: Results) -> Claim:

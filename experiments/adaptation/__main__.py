@@ -21,7 +21,7 @@ from experiments.common.cells.cell import Phases, ResetError, measure
 from experiments.common.cells.options import add_options, program
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.stage import Stage, until_working
-from experiments.common.figures import compare, figures, run_figures
+from experiments.common.figures import figures, markdown, run_figures
 from experiments.common.measurement import exit_status
 from experiments.common.pictures import PICTURES
 from experiments.common.provenance import age
@@ -140,7 +140,7 @@ def _report(test: str, cells: Sequence[dict[str, Any]], args: argparse.Namespace
         shown = (f"{sum(values) / len(values):.3f}" if values else "-" for values in means)
         lines += [[f"{name}, op/s", *run_figures.throughputs(cell)], [f"{name}, mean IF", *shown]]
     notes = filter(None, [age(cells), store.mixed(cells)])
-    text = "\n\n".join([compare.table(["", *spans], lines), *notes]) + "\n"
+    text = "\n\n".join([markdown.table(["", *spans], lines), *notes]) + "\n"
     (args.out / f"dynamic-{test}.md").write_text(text)
     marks = [span[0] - next(iter(spans.values()))[0] for span in spans.values()]
     PICTURES.mkdir(parents=True, exist_ok=True)

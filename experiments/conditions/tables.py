@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from prettytable import PrettyTable, TableStyle
 
-from experiments.common.figures import compare, correction, figures, summary
+from experiments.common.figures import compare, correction, figures, markdown, summary
 from experiments.common.figures.figures import Cell
 from experiments.common.figures.interval import shown
 from experiments.common.figures.limits import limits
@@ -105,7 +105,7 @@ def beside(cells: Sequence[Cell], workloads: Sequence[str], balancers: Sequence[
     """A row a workload, a column a balancer: op/s, beside the built-in one's; what is missing says so."""
     blocks = {load: _blocks([cell for cell in cells if cell["workload"] == load]) for load in workloads}
     lines = [[load, *(_beside(mine, name) for name in balancers)] for load, mine in blocks.items()]
-    return compare.table(["op/s (/ built-in)", *balancers], lines)
+    return markdown.table(["op/s (/ built-in)", *balancers], lines)
 
 
 def _beside(blocks: Sequence[Block], name: str) -> str:

@@ -25,7 +25,7 @@ from experiments.common.cells.cell import Phases, measure
 from experiments.common.cells.order import Cluster, Order
 from experiments.common.cells.sampling import Sampling
 from experiments.common.cells.stage import Stage, until_working
-from experiments.common.figures import figures
+from experiments.common.figures import figures, markdown
 from experiments.common.figures.limits import limits
 from experiments.common.measurement import about, exit_status, save
 from experiments.common.workloads.base import SEED, UNCACHED, Workload, home_of
@@ -210,22 +210,21 @@ def table(result: Mapping[str, Any]) -> str:
         "",
         f"{result['ranks']} ranks at {result['mds_cpu']} % of a core, Ceph {result['release']}.",
         "",
-        "| |" + "|".join(FIGURES.values()) + "|",
-        "|---|" + "---:|" * len(FIGURES),
     ]
+    shown = []
 
-    def line(title: str, values: Sequence[Any]) -> str:
-        return f"| {title} | " + " | ".join("never" if x is None else f"{x:,.4g}" for x in values) + " |"
+    def line(title: str, values: Sequence[Any]) -> list[str]:
+        return [title, *("never" if x is None else f"{x:,.4g}" for x in values)]
 
     for version in ("old", "now"):
         rows = [r for r in result["runs"] if r["version"] == version]
         good = [r for r in rows if _counts(r)]
         for r in rows:
             told = "" if _counts(r) else ", does not count"
-            lines.append(line(f"{version}, run {r['run']}{told}", [r[n] for n in FIGURES]))
+            shown.append(line(f"{version}, run {r['run']}{told}", [r[n] for n in FIGURES]))
         medians = line(f"{version}, median", [_median([r[n] for r in good]) for n in FIGURES])
-        lines.append(medians if good else f"| {version}, median |" + " none counts |" * len(FIGURES))
-    return "\n".join(lines) + "\n"
+        shown.append(medians if good else [f"{version}, median", *["none counts"] * len(FIGURES)])
+    return "\n".join([*lines, markdown.table(["", *FIGURES.values()], shown)]) + "\n"
 
 
 def _counts(run: Mapping[str, Any]) -> bool:

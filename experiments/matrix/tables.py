@@ -6,7 +6,8 @@ import io
 import statistics
 
 from experiments.common.figures import compare, paper
-from experiments.common.figures.compare import BASE, LIMIT, Rows, ratio, shown_ratio, table, values
+from experiments.common.figures.compare import BASE, LIMIT, Rows, ratio, shown_ratio, values
+from experiments.common.figures.markdown import table
 
 _OWN = ("subvolume-pinning", "lunule-mindex", "lunule")
 

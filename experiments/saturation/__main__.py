@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from experiments.common.figures import markdown
 from experiments.common.figures.factor import SMOOTHNESS, THRESHOLD, engine
 from experiments.common.measurement import about, exit_status, save
 from lab import module, releases
@@ -254,19 +255,22 @@ def text(result: Answer) -> str:
         "most under any load at that quota and run: with more requests at once an MDS wakes up less often",
         "for each, and serves more. Requests/s.",
         "",
-        "| release, quota, run, clients | full at epoch | C | most | C / most | C / most of any |",
-        "|---|---|---|---|---|---|",
     ]
-    for row in table:
-        values = [
-            "-" if row[name] is None else f"{row[name]:{how}}"
-            for name, how in (
-                *(("recognised", "d"), ("capacity", ".0f"), ("most", ".0f"), ("part", ".2f")),
-                ("of_any", ".2f"),
-            )
+    head = ("release, quota, run, clients", "full at epoch", "C", "most", "C / most", "C / most of any")
+    shown = [
+        [
+            row["key"],
+            *(
+                "-" if row[name] is None else f"{row[name]:{how}}"
+                for name, how in (
+                    *(("recognised", "d"), ("capacity", ".0f"), ("most", ".0f"), ("part", ".2f")),
+                    ("of_any", ".2f"),
+                )
+            ),
         ]
-        lines.append(f"| {row['key']} | {' | '.join(values)} |")
-    return "\n".join(lines) + "\n"
+        for row in table
+    ]
+    return "\n".join([*lines, markdown.table(head, shown, left=len(head))]) + "\n"
 
 
 def earlier(out: Path) -> list[Answer]:

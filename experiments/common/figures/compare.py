@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.common.figures import paper, summary
+from experiments.common.figures import markdown, paper, summary
 from experiments.common.figures.figures import Cell
 from experiments.common.figures.interval import shown
 from lab.errors import LabError
@@ -89,14 +89,6 @@ def shown_ratios(
     return [shown_ratio(ratio(found, workload, what, balancer, to)) for what, to in columns.values()]
 
 
-def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Markdown; nothing without a line."""
-    if not lines:
-        return ""
-    out = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join([*out, *("| " + " | ".join(line) + " |" for line in lines)])
-
-
 def _corrected(found: Rows) -> bool:
     """Whether any run has op/s as they would be on a machine of one speed."""
     return any(row.get(summary.CORRECTED) is not None for part in found.values() for row in part)
@@ -119,4 +111,4 @@ def of_one(found: Rows, balancer: str) -> str:
         for workload in found
         if values(found, workload, balancer, paper.OPS)
     ]
-    return table(["", *columns], lines)
+    return markdown.table(["", *columns], lines)

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.common.figures import correction, figures, run_figures
+from experiments.common.figures import correction, figures, markdown, run_figures
 from experiments.common.figures.factor import THRESHOLD
 from experiments.common.figures.figures import Cell
 from experiments.common.figures.limits import TOLD, limits
@@ -70,16 +70,15 @@ def table(cells: Sequence[Cell]) -> str:
     keys = [key for key in found[0] if key not in ("balancer", "run", "counts")]
     known = {key for row in found for key, value in row.items() if value is not None}
     keys = [key for key in keys if not key.endswith(CORRECTED) or key in known]
-    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     runs = {name: [row for row in found if row["balancer"] == name] for name in names}
     told = (f"{sum(row['counts'] for row in mine)} of {len(mine)}" for mine in runs.values())
-    lines.append("| runs that count | " + " | ".join(told) + " |")
+    lines = [["runs that count", *told]]
     for key in keys:
         # What tells whether a run counts is shown of those that do not, too.
         of = [[row[key] for row in mine if row["counts"] or key in TOLD] for mine in runs.values()]
         none = "never" if ": s " in key or key.startswith(("s ", "completion")) else "-"
-        lines.append(f"| {key} | " + " | ".join(_cell(values, none) for values in of) + " |")
-    return "\n".join(lines)
+        lines.append([key, *(_cell(values, none) for values in of)])
+    return markdown.table(["", *names], lines)
 
 
 def _cell(values: Sequence[float | None], none: str) -> str:
