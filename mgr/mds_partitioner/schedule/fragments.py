@@ -28,6 +28,7 @@ class Fragments:
     :ivar children: that come and go that it has at a time, mean; or what stays in it
     :ivar pin: its own, which would be in the way
     :ivar files: what is placed so stays: files, or directories that are too many
+    :ivar many: it is these directories
     """
 
     path: str
@@ -36,6 +37,7 @@ class Fragments:
     children: float
     pin: int = NO_PIN
     files: bool = False
+    many: bool = False
 
     def parts(self, home: int) -> tuple[int, ...]:
         """The rank of each equal part of its load. ``home``: the rank that it is on now"""
@@ -90,7 +92,8 @@ def flat(
         if names >= FILES * len(ranks) and (many or _its_own(mount, path, names, subdirs, parts)):
             taken = chain[-1].distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
             at = chain[-1]
-            return None if taken else Fragments(at.path, at.ino, ranks, float(names), at.pin, files=True)
+            own = Fragments(at.path, at.ino, ranks, float(names), at.pin, files=True, many=many)
+            return None if taken else own
         # One of two may be the volumes module's, which is not told.
         few = 1 <= subdirs <= 2 and entries <= MOST_LISTED and chain[-1].ino not in passing
         below = mount.subdirectories(path) if few else []

@@ -79,6 +79,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
             fresh=ino in known.fresh,
             scatters=_scatters(scattered, rank, seen),
             files=scattered is not None and scattered.files,
+            many=scattered is not None and scattered.many,
             pin=pin if seen.owned.pins.get(ino) == pin else NO_PIN,
             first=seen.owned.homes.get(ino, -1),
             strangers=ino in known.strangers,

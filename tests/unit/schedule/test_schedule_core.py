@@ -582,7 +582,7 @@ def test_a_rank_that_crawls_is_not_even() -> None:
     assert decision.why.startswith("even, but for rank 1") and not state.even
 
 
-@pytest.mark.parametrize(("load", "told"), [(200.0, "800 req/s are for what cannot"), (700.0, "fits")])
+@pytest.mark.parametrize(("load", "told"), [(200.0, "800 req/s are for what cannot"), (700.0, "/a: x")])
 def test_a_load_that_is_in_no_directory_on_one_rank_is_told(load: float, told: str) -> None:
     ranks = RankView(0, 1000.0, 20.0, True, 1000.0, 20.0), RankView(1, 10.0, 0.1)
     piece = Piece(5, "/a", 0, load, 100.0, held="x")
@@ -1112,8 +1112,28 @@ def test_files_that_are_mostly_looked_up_stay_in_one_piece(lookups: float, sprea
     hot = RankView(0, 1000.0, 20.0, True, CAPACITY, lookups=lookups)
     files = Piece(1, "/hot", 0, 988.0, 5000.0, scatters=(0, 1, 2, 3), files=True)
     assert first_of(View(0.0, (hot, *idle), (files,), True))[1] == spread
-    passing = files._replace(files=False)
-    assert first_of(View(0.0, (hot, *idle), (passing,), True))[1] == [1]
+    for other in (files._replace(files=False), files._replace(many=True)):
+        assert first_of(View(0.0, (hot, *idle), (other,), True))[1] == [1]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"files": True}, "its files are looked up"),
+        ({"scatters": ()}, "MDSs would not share it out"),
+        ({"held": "pinned-by-operator"}, "pinned-by-operator"),
+    ],
+)
+def test_one_directory_that_fills_a_rank_and_is_not_divided_is_named(
+    change: dict[str, Any], why: str
+) -> None:
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))
+    hot = RankView(0, 1000.0, 20.0, True, CAPACITY, lookups=0.9)
+    one = Piece(1, "/hot", 0, 988.0, 5000.0, scatters=(0, 1, 2, 3))._replace(**change)
+    state, decision = State(), Decision()
+    for look in range(6):
+        state, decision = Scheduler(state, View(look * LOOK, (hot, *idle), (one,), True), Limits()).decide()
+    assert "/hot" in decision.why and why in decision.why
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -17,7 +17,7 @@ from .leisure import spare
 from .look import Look
 from .moves import chosen, paying, sources
 from .newcomers import ranks_of_new
-from .scatter import scattered
+from .scatter import refused, scattered
 from .sleepers import EMPTY
 from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
@@ -25,6 +25,7 @@ from .upwards import ahead, raised, without
 from .view import Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
+MOSTLY = 0.5  # of what is asked of a rank: then it is told what that is for
 READ = 30.0  # s, after which a pin that was set is seen
 
 
@@ -288,4 +289,9 @@ def _too_much(look: Look, rank: int) -> str:
     if beside > look.shares[rank]:  # whatever is moved
         why = "cannot be moved, as files right in '/', or what is on several ranks"
         return f"rank {rank} has too much: as far as its MDS tells, {beside:.0f} req/s are for what {why}"
+    most = max((p for p in look.view.pieces if p.rank == rank), key=look.expected.load, default=None)
+    if most is not None and look.expected.load(most) >= MOSTLY * look.loads[rank]:
+        why = refused(look, most) or "it fits nowhere else"
+        has = f"{look.expected.load(most):.0f} of its {look.loads[rank]:.0f} req/s are for {most.path}"
+        return f"rank {rank} has too much: {has}: {why}"
     return f"rank {rank} has too much: what is on it fits nowhere else, or was moved lately"

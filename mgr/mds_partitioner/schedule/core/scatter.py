@@ -35,11 +35,10 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
     :param stuck: ranks that are full, or nearly so, and that no move relieves
     """
     pieces = (p for p in look.view.pieces if p.rank in stuck and p.ino not in look.expected.bound)
-    read = {r.rank for r in look.view.ranks if r.lookups > READ}
     may = [
         (piece, look.expected.load(piece))
         for piece in pieces
-        if _may(look, piece) and not (piece.files and (piece.rank in read or _waits(look, piece.rank)))
+        if not refused(look, piece) and not (piece.files and _waits(look, piece.rank))
     ]
     best = scatter(may, look.loads, look.shares, look.band)
     found = [replace(each, inodes=_inodes(look, look.pieces[each.ino])) for each in best]
@@ -49,20 +48,29 @@ def scattered(look: Look, stuck: Sequence[int]) -> tuple[Scatter, ...]:
     return tuple(s for i, (s, all_) in enumerate(zip(found, taken)) if all_ <= left or (alone and not i))
 
 
-def _may(look: Look, piece: Piece) -> bool:
-    """Its parts may go to these ranks, and it was not tried yet."""
-    away = {*look.state.scattered, *look.together, *look.linked}
-    if piece.held or not piece.scatters or piece.ino in away:
-        return False
-    along = _along(look, piece)
-    if piece.parts != 0 and not (piece.files and along is not None):
-        return False
+def refused(look: Look, piece: Piece) -> str:
+    """Why MDSs are not to place what is in it, in words; "" where they may."""
+    if piece.held:
+        return piece.held
+    if piece.ino in look.state.scattered:
+        return "what is in it is placed by the MDSs already"
+    if piece.ino in {*look.together, *look.linked}:
+        return "it is not divided"
+    if not piece.scatters or not set(piece.scatters) <= {r.rank for r in look.view.ranks}:
+        return "MDSs would not share it out over the ranks by its names"
+    if piece.parts != 0 and not (piece.files and _along(look, piece) is not None):
+        return "it has parts of its own"
+    if (
+        piece.files
+        and not piece.many
+        and any(r.lookups > READ for r in look.view.ranks if r.rank == piece.rank)
+    ):
+        return "its files are looked up: were they on several ranks, clients would ask the wrong ones"
     inodes = _inodes(look, piece)
-    pays = look.pays(look.expected.load(piece), inodes)
     alone = not (look.state.awaited or look.expected.moved) and look.budgets.inodes() > 0.0
-    if not pays or (inodes > look.limits.inodes and not alone):
-        return False
-    return set(piece.scatters) <= {r.rank for r in look.view.ranks}
+    if not look.pays(look.expected.load(piece), inodes) or (inodes > look.limits.inodes and not alone):
+        return f"it has {inodes:,.0f} inodes"
+    return ""
 
 
 def _inodes(look: Look, piece: Piece) -> float:

@@ -70,6 +70,7 @@ class Piece(NamedTuple):
     :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
         is made; () when that cannot be
     :ivar files: what would be placed so stays: files, or directories that are too many
+    :ivar many: it is these directories: clients look up next to no names in their parent
     :ivar pin: that we have set, NO_PIN for none
     :ivar first: the rank that it had before we pinned it; -1: we have not
     :ivar unknown: it may have parts that are no pieces
@@ -87,6 +88,7 @@ class Piece(NamedTuple):
     fresh: bool = False
     scatters: tuple[int, ...] = ()
     files: bool = False
+    many: bool = False
     pin: int = NO_PIN
     first: int = -1
     strangers: bool = False
