@@ -91,7 +91,8 @@ class _Lesson:
             rest=self.rest,
             scale=self._scales(),
             stale=self.stale,
-            rates={r.rank: (*self._rates(r.rank), r.requests)[-KEPT:] for r in view.ranks},
+            rates=self.rates,
+            moved={rank: self._moved(rank)[-len(row) :] for rank, row in self.rates.items()},
             capacity=self._capacities(),
             latency={r.rank: _latency(r, state, self.stale) for r in view.ranks},
             grown=_grown(view, state, self.demand, self.stale),
@@ -124,6 +125,15 @@ class _Lesson:
         """req/s of a rank, at the looks before."""
         before = self.state.rates.get(rank, ())
         return before[:-1] if self.view.again else before
+
+    @cached_property
+    def rates(self) -> dict[int, tuple[float, ...]]:
+        """The same with this look."""
+        return {r.rank: (*self._rates(r.rank), r.requests)[-KEPT:] for r in self.view.ranks}
+
+    def _moved(self, rank: int) -> tuple[bool, ...]:
+        before = self.state.moved.get(rank, ())
+        return (*(before[:-1] if self.view.again else before), rank in self.stale | self.state.stale)
 
     @cached_property
     def requests(self) -> float:

@@ -60,7 +60,7 @@ class Look:
     @classmethod
     def at(cls, state: State, view: View, limits: Limits) -> Look:
         """The look that has taught this state."""
-        rows = (state.rates.get(r.rank) for r in view.ranks)
+        rows = ((state.rates.get(r.rank), state.moved.get(r.rank, ())) for r in view.ranks)
         able, asked = _able(state, view), Asked(state, view)
         crawling = _crawling(state, view, able)
         return cls(
@@ -72,7 +72,7 @@ class Look:
             full=frozenset(r.rank for r in view.ranks if r.full),
             crawling=crawling,
             capacity=able | levelled(view.ranks, able, crawling),
-            band=band([row for row in rows if row]),
+            band=band([(row, moved) for row, moved in rows if row]),
             asked=asked,
             expected=Expectation(asked, limits, state.past, state.scattered, state.apart),
         )

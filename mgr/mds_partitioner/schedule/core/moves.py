@@ -122,7 +122,8 @@ def _move(look: Look, choice: Choice, last: Move | None) -> Move:
     """``last``: of the same piece"""
     piece = look.pieces[choice.key]
     load, gain = look.expected.load(piece), choice.gain
-    why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s"
+    costs = piece.inodes * look.price
+    why = f"{load:.0f} req/s, relieves rank {choice.source} by {gain:.0f} req/s, costs {costs:.0f} requests"
     if last is not None and last.source == choice.target:
         why = f"{why}; back where it came from"
     return Move(piece.ino, piece.path, choice.source, choice.target, load, gain, piece.inodes, why)

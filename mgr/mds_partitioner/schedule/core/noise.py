@@ -10,16 +10,18 @@ MEDIAN_STEP = 0.954  # of the distances of two draws, in standard deviations (no
 NOISES = 2.0  # standard deviations of what is measured that are no difference
 
 
-def band(rates: Sequence[Sequence[float]]) -> float:
-    """In parts of a share. rates: req/s of each rank at the last looks, oldest first."""
-    if not rates:
+def band(ranks: Sequence[tuple[Sequence[float], Sequence[bool]]]) -> float:
+    """In parts of a share. ranks: req/s of each at the last looks, oldest first, and whether something moved
+    from or to it at these: that is no noise."""
+    if not ranks:
         return BAND
-    mean = sum(sum(row) / len(row) for row in rates) / len(rates)
-    noise = median(map(_noise, rates))
+    mean = sum(sum(rates) / len(rates) for rates, _ in ranks) / len(ranks)
+    noise = median(_noise(rates, moved) for rates, moved in ranks)
     return max(BAND, min(WIDEST, NOISES * noise / mean if mean else 0.0))
 
 
-def _noise(rates: Sequence[float]) -> float:
+def _noise(rates: Sequence[float], moved: Sequence[bool]) -> float:
     """Standard deviation of a rate, req/s, from how it differs from look to look: one jump does not count."""
-    steps = [abs(b - a) for a, b in zip(rates, rates[1:])]
+    looks = list(zip(rates, moved))
+    steps = [abs(b - a) for (a, before), (b, now) in zip(looks, looks[1:]) if not (before or now)]
     return median(steps) / MEDIAN_STEP if steps else 0.0

@@ -156,6 +156,7 @@ class State:
     :ivar stale: ranks that something was moving from or to
     :ivar capacity: by rank, req/s; while something moves, as it was before
     :ivar rates: by rank, req/s, at the last looks, oldest first
+    :ivar moved: by rank, at the same looks: did something move from or to it?
     :ivar latency: by rank, s, a mean of the last looks
     :ivar grown: what stayed on a rank when something moved, in times of what it had before; by rank, and by
         what it was taken out of (0: nothing)
@@ -202,6 +203,7 @@ class State:
     stale: frozenset[int] = frozenset()
     capacity: Mapping[int, float] = field(default_factory=dict)
     rates: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    moved: Mapping[int, tuple[bool, ...]] = field(default_factory=dict)
     latency: Mapping[int, float] = field(default_factory=dict)
     grown: Mapping[tuple[int, int], float] = field(default_factory=dict)
     elastic: Mapping[int, float] = field(default_factory=dict)
