@@ -396,6 +396,13 @@ COST = (
         Query(f"sum by (cluster, fs) ({of('rank_load_requests_per_second', RANK)})", "all ranks"),
     ),
 )
+
+
+def _counted(name: str) -> str:
+    """A counter of a file system, by how much it rose between two points."""
+    return f"max by (cluster, fs) (increase(ceph_mds_partitioner_{name}{{{WHERE}}}[$__rate_interval]))"
+
+
 SCHEDULER = (
     lines(
         "Gain of the scheduler's decisions",
@@ -407,13 +414,10 @@ SCHEDULER = (
     ),
     lines(
         "Moves of the scheduler",
-        "Directories that it gives to another rank, has under way, or would give in advise",
+        "Its decisions; directories that it gives to another rank, has under way, or would give in advise",
         "short",
-        Query(
-            f"max by (cluster, fs) (increase(ceph_mds_partitioner_scheduler_moves_total{{{WHERE}}}"
-            "[$__rate_interval]))",
-            "arrived",
-        ),
+        Query(_counted("scheduler_decisions_total"), "decisions"),
+        Query(_counted("scheduler_moves_total"), "arrived"),
         Query(of("scheduler_moves_under_way"), "under way"),
         Query(of("scheduler_moves_advised"), "advised"),
     ),

@@ -272,7 +272,8 @@ def _said(
         return "no directory is known that could be moved"
     roams = look.state.roams
     if look.lasts < look.limits.horizon:
-        return f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
+        goes = f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
+        return f"{goes}: 'mds_partitioner balance on' is for loads as quick as that"
     return _too_much(look, stuck[0]) if stuck else "nothing is worth a move"
 
 
