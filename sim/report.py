@@ -44,16 +44,23 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 def page(policy: str, verdicts: Sequence[Verdict]) -> str:
     """The same as Markdown, of one policy in all scenarios, and why it fails where it does."""
-    known = [(verdict.scenario.name, verdict.scenario.known_failure) for verdict in verdicts]
-    reasons = [
-        (name, ", ".join(failure.kinds), failure.why) for name, failure in known if failure is not None
-    ]
+    known = [(verdict, failure) for verdict in verdicts if (failure := verdict.scenario.known_failure)]
+    reasons = [(verdict.scenario.name, _broken(verdict), failure.why) for verdict, failure in known]
     return Template(Path(__file__).with_name("policy.md.in").read_text()).substitute(
         policy=policy,
         stamp=stamp(),
         table=markdown.table(COLUMNS, map(_row, verdicts)),
         reasons=markdown.table(("scenario", "what does not hold", "reason"), reasons),
     )
+
+
+def _broken(verdict: Verdict) -> str:
+    """What does not hold, and what was seen instead from each seed that breaks it."""
+    seen: dict[str, list[str]] = {}
+    for run in verdict.runs:
+        for finding in run.broken:
+            seen.setdefault(f"{finding.kind}: {finding.asserted}", []).append(finding.seen)
+    return "; ".join(f"{asserted} (seen: {' | '.join(each)})" for asserted, each in seen.items())
 
 
 def _row(verdict: Verdict) -> tuple[str, ...]:

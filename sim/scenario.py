@@ -122,10 +122,14 @@ Kind = Literal["balance", "steady", "cost", "throughput"]
 
 @dataclass(frozen=True, config=STRICT)
 class Failure:
-    """Of a policy that fails today: the kinds of assertions that it breaks, and why."""
+    """Of a policy that fails today: the kinds of assertions that it breaks, and why.
+
+    :ivar kept: what of these kinds it keeps all the same: no worse than that
+    """
 
     kinds: Annotated[tuple[Kind, ...], Field(min_length=1)]
     why: str
+    kept: Assertions = Field(default_factory=Assertions)
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -163,6 +167,11 @@ class Scenario:
     def most_ranks(self) -> int:
         """Those that are there at first and those that come."""
         return self.ranks.count + self.ranks.more
+
+    @property
+    def declared(self) -> Assertions:
+        """What its policy keeps although it fails."""
+        return Assertions() if self.known_failure is None else self.known_failure.kept
 
     @property
     def settings(self) -> Settings:

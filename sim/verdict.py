@@ -11,7 +11,7 @@ from sim.assertions import SAFETY, Finding, check, needs_oracle
 from sim.course import Recording
 from sim.parallel import Job
 from sim.policies.oracle import Oracle
-from sim.scenario import Scenario
+from sim.scenario import Assertions, Scenario
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,14 @@ class Verdict:
     """A scenario's.
 
     :ivar runs: of its policy, one a seed
+    :ivar kept: of the same, what it keeps although it fails
     :ivar others: of the policies that must fail
     :ivar problem: why the scenario fails; "" when it passes
     """
 
     scenario: Scenario
     runs: tuple[Checked, ...]
+    kept: tuple[Checked, ...]
     others: tuple[Checked, ...]
     oracle: Recording | None
     problem: str
@@ -55,7 +57,7 @@ def jobs(scenario: Scenario) -> list[Job]:
     """The runs that a scenario needs."""
     needed = [(scenario.policy, seed) for seed in scenario.seeds]
     needed += [(rival, scenario.seeds[0]) for rival in scenario.fails_with]
-    if needs_oracle(scenario.must):
+    if needs_oracle(scenario.must) or needs_oracle(scenario.declared):
         needed += [(Oracle.name, seed) for seed in scenario.seeds]
     return list(dict.fromkeys(needed))
 
@@ -63,17 +65,20 @@ def jobs(scenario: Scenario) -> list[Job]:
 def judge(scenario: Scenario, recordings: Mapping[Job, Recording]) -> Verdict:
     """From all runs of ``jobs``."""
 
-    def checked(policy: str, seed: int) -> Checked:
+    def checked(policy: str, seed: int, must: Assertions) -> Checked:
         recording = recordings[policy, seed]
-        return Checked(recording, check(scenario.must, recording, recordings.get((Oracle.name, seed))))
+        return Checked(recording, check(must, recording, recordings.get((Oracle.name, seed))))
 
-    runs = tuple(checked(scenario.policy, seed) for seed in scenario.seeds)
-    others = tuple(checked(rival, scenario.seeds[0]) for rival in scenario.fails_with)
+    runs = tuple(checked(scenario.policy, seed, scenario.must) for seed in scenario.seeds)
+    kept = tuple(checked(scenario.policy, seed, scenario.declared) for seed in scenario.seeds)
+    others = tuple(checked(rival, scenario.seeds[0], scenario.must) for rival in scenario.fails_with)
     oracle = recordings.get((Oracle.name, scenario.seeds[0]))
-    return Verdict(scenario, runs, others, oracle, _problem(scenario, runs, others))
+    return Verdict(scenario, runs, kept, others, oracle, _problem(scenario, runs, kept, others))
 
 
-def _problem(scenario: Scenario, runs: tuple[Checked, ...], others: tuple[Checked, ...]) -> str:
+def _problem(
+    scenario: Scenario, runs: tuple[Checked, ...], kept: tuple[Checked, ...], others: tuple[Checked, ...]
+) -> str:
     """Why it fails; nothing: it passes."""
     known = () if scenario.known_failure is None else scenario.known_failure.kinds
     policy, broken = scenario.policy, {finding.kind for run in runs for finding in run.broken}
@@ -82,6 +87,11 @@ def _problem(scenario: Scenario, runs: tuple[Checked, ...], others: tuple[Checke
     if bad := broken - set(known):
         what = f" otherwise than declared ({', '.join(sorted(bad))})" if known else ""
         return f"'{policy}' fails{what} with seed {_seeds(runs, bad)}"
+    if worse := [(run.recording.seed, found) for run in kept for found in run.broken]:
+        seed, found = worse[0]
+        return (
+            f"'{policy}' fails by more than declared with seed {seed}: {found.asserted}; seen: {found.seen}"
+        )
     if good := [other.recording.policy for other in others if not other.broken]:
         return f"'{good[0]}' passes, and must fail: the scenario tells nothing"
     if scenario.known_failure is not None and (held := set(known) - broken):

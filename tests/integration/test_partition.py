@@ -16,6 +16,11 @@ def pinned_by(plan: dict[str, Any]) -> dict[str, int]:
     return {s["target"]: int(s["value"]) for s in plan["steps"] if s["kind"] == "pin"}
 
 
+def fullest(loads: dict[str, float]) -> float:
+    """The fullest rank's part of all requests."""
+    return max(loads.values()) / sum(loads.values())
+
+
 def settled(cluster: Cluster, pins: dict[str, int]) -> bool:
     authority = cluster.authority()
     return all(owner(authority, path) == rank for path, rank in pins.items())
@@ -196,7 +201,8 @@ def test_planning_again_after_a_finished_plan_proposes_nothing(analyzed: Cluster
     analyzed.set(min_gain=0.15, imbalance_threshold=1)
     try:
         with at_work(analyzed, load):
-            analyzed.analyze()
+            measured = {str(rank["rank"]): float(rank["load"]) for rank in analyzed.analyze()["ranks"]}
+            assert fullest(measured) <= max(0.35, fullest(made["prediction"]["load_after"]) + 0.1), measured
             # With no rest period: only the gain is in the way of another move.
             fresh = analyzed.plan("--heavy", "fanout")
             assert fresh["steps"] == [], fresh["commands"]

@@ -11,7 +11,8 @@ from lab.clients.spec import LoadSpec
 
 TO_AUTH = "mds_forward_all_requests_to_auth"
 TICK = "mds_tick_interval"  # a second in the tests' conf, which the module does not know
-EVEN = 0.45  # of all requests, on the fullest of four ranks
+EVEN = 0.4  # of all requests, on the fullest of four ranks
+LOOKS = 3  # in a row in which it is so
 LONG = 240.0  # s
 
 
@@ -30,16 +31,18 @@ def status(cluster: Cluster) -> dict[str, Any]:
     return value
 
 
-def fullest(cluster: Cluster) -> float:
-    """The fullest rank's part of all requests."""
-    loads = [rank["requests"] for rank in status(cluster)["ranks"]]
-    return max(loads) / sum(loads) if sum(loads) else 1.0
-
-
 def wait_even(cluster: Cluster) -> None:
     """Until no rank has much more than its share; if that does not come, say what the scheduler knows."""
+    looks: list[list[float]] = []
+
+    def even() -> bool:
+        loads = [rank["requests"] for rank in status(cluster)["ranks"]]
+        if loads not in looks[-1:]:
+            looks.append(loads)
+        return len(looks) >= LOOKS and all(0.0 < max(of) < EVEN * sum(of) for of in looks[-LOOKS:])
+
     try:
-        wait_for("no rank has much more than its share", lambda: fullest(cluster) < EVEN, LONG)
+        wait_for("no rank has much more than its share", even, LONG)
     except AssertionError as e:
         seen, done = cluster.module("scheduler status"), cluster.module("scheduler history", top=0)
         raise AssertionError(f"{e}\n{seen}\n{done}\n{status(cluster)}") from None

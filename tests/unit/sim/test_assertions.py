@@ -172,6 +172,16 @@ def test_a_declared_failure_is_of_the_kinds_that_it_names_and_of_no_others() -> 
     assert kept == "'lunule' passes steady, and was declared to fail: because"
 
 
+@pytest.mark.parametrize(("most", "problem"), [(0.5, True), (2.0, False)])
+def test_a_declared_failure_may_be_no_worse_than_is_declared(most: float, problem: bool) -> None:
+    kept = Assertions(balance=(Balance(since=0.0, imbalance=most),))
+    given = replace(scenario(""), known_failure=Failure(("balance",), "because", kept))
+    found = {("lunule", seed): recording([UNEVEN], seed=seed) for seed in (1, 2, 3)}
+    told = judge(given, {**found, ("nothing", 1): recording([UNEVEN])}).problem
+    assert told.startswith("'lunule' fails by more than declared with seed 1: IF at most 0.5") is problem
+    assert bool(told) is problem
+
+
 def test_no_declared_failure_hides_an_order_that_is_not_safe() -> None:
     unsafe = recording([UNEVEN], unsafe=(Unsafe(7.0, "/a to rank 1 (why): it is down"),))
     assert declared(("balance",), unsafe) == "'lunule' is unsafe with seed 2"

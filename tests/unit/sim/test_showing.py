@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.figure import Figure
 
+from sim.assertions import Finding
 from sim.draw import map_of
 from sim.policies import POLICIES
 from sim.report import page, table, unbroken
@@ -26,7 +27,11 @@ def test_the_table_fits_a_terminal() -> None:
     run = Checked(seen, ())
     oracle = replace(seen, moves=moves[:100])
     text = table(
-        [Verdict(replace(longest, known_failure=Failure(("cost",), "because")), (run,), (run,), oracle, "")]
+        [
+            Verdict(
+                replace(longest, known_failure=Failure(("cost",), "because")), (run,), (), (run,), oracle, ""
+            )
+        ]
     )
     assert "known" in text
     assert max(map(len, text.splitlines())) <= TERMINAL
@@ -34,13 +39,15 @@ def test_the_table_fits_a_terminal() -> None:
 
 def test_a_page_of_a_policy_says_why_it_fails() -> None:
     seen = recording([[1000.0, 1.0]], policy="scheduler")
-    run = Checked(seen, ())
+    kinds = ("cost", "steady")
+    run = Checked(seen, tuple(Finding(kind, False, f"little {kind}", f"{kind} of 7") for kind in kinds))
     good = scenario(name="good", policy="scheduler")
-    bad = replace(good, name="bad", known_failure=Failure(("cost", "steady"), "it runs after what is gone"))
-    text = page("scheduler", [Verdict(one, (run,), (run,), None, "") for one in (good, bad)])
+    bad = replace(good, name="bad", known_failure=Failure(kinds, "it runs after what is gone"))
+    text = page("scheduler", [Verdict(one, (run, run), (), (run,), None, "") for one in (good, bad)])
     rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| ")}
     assert "passes" in rows["good"]
-    assert "cost, steady" in rows["bad"] and "it runs after what is gone" in rows["bad"]
+    assert "cost: little cost (seen: cost of 7 | cost of 7); steady: little steady" in rows["bad"]
+    assert "it runs after what is gone" in rows["bad"]
     assert "`python3 -m sim run --policy scheduler --out docs/results/sim`" in text
     assert re.search(r"Made at \S+; digests .*: simulator \w{16}, scheduler \w{16}, policy \w{16}\.", text)
 
