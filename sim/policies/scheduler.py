@@ -8,7 +8,7 @@ import numpy as np
 from mds_partitioner.judge.fullness import Fullness, fullness
 from mds_partitioner.judge.verdict import Verdict
 from mds_partitioner.model import NO_PIN, RankSample
-from mds_partitioner.observe.heat import GONE, TOLD, kept
+from mds_partitioner.observe.heat import GONE, TOLD, kept, stands_for
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.state import Limits, State
 from mds_partitioner.schedule.core.view import Piece, View
@@ -122,9 +122,11 @@ class Schedule(Policy):
         return np.where(auth == cluster.names.auth, hot, 0.0)
 
     def _pieces(self, cluster: Cluster, latest: tuple[RankSample, ...]) -> tuple[Piece, ...]:
-        rates = dict.fromkeys(range(cluster.ranks), 0.0) | {s.rank: s.requests for s in latest}
         heat, names, tree = self._heat, cluster.names, cluster.tree
         on = np.bincount(names.auth, weights=heat, minlength=cluster.ranks)
+        most = [stands_for(float(of), cluster.physics.half_life) for of in on]
+        rates = dict.fromkeys(range(cluster.ranks), 0.0)
+        rates |= {s.rank: min(s.requests, most[s.rank]) for s in latest}
         each: Floats = np.divide(
             heat * np.array([rates[r] for r in names.auth.tolist()]),
             on[names.auth],

@@ -25,6 +25,9 @@ PIECES, LUMP = 4, 0.5  # fragments of a directory, and of what is asked of all o
 # Fragments of directories, each some 0.9 KB and 14 us to read: an MDS that has more to tell of serves nobody
 # meanwhile, for seconds.
 MOST_TOLD = 20_000
+# MDSs take popularity off what they make replicas of, up to half of it each 3 s (hit_dir, and
+# mds_bal_sample_interval): of what goes on at one rate a quarter is left, at the least.
+SLACK = 4.0
 GONE = 0.1  # of its heat: a load that would come to less, as it is now, has gone; not one that is held back
 
 
@@ -47,6 +50,11 @@ class Heat:
     entries: Mapping[str, float] = field(default_factory=dict)
     listed: float = 0.0
     each: float = 0.0
+
+    @property
+    def most(self) -> float:
+        """req/s that it may stand for, at most."""
+        return stands_for(self.total, self.half_life)
 
     def listing(self, listings: float) -> "Heat":
         """Each of so many listings/s is a request: as MDSs count their entries alone, where they are is told
@@ -120,6 +128,15 @@ def _over(path: str, roots: AbstractSet[str]) -> Iterator[str]:
             yield up
         if up in roots:
             return
+
+
+def stands_for(heat: float, half_life: float) -> float:
+    """req/s that so much heat may be of, at most: no hit weighs less than 1.
+
+    Not all that is asked for is a hit. None are locks of files, and lookups of names that are not there
+    (Server.cc): what little heat a rank has besides tells nothing of these.
+    """
+    return SLACK * heat * math.log(2.0) / half_life if half_life > 0.0 else math.inf
 
 
 def kept(seconds: float, half_life: float) -> float:
@@ -197,7 +214,8 @@ def requests_below(
 
 
 def requests(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[str, float]:
-    """req/s by path, with what is below it and in the same subtree: each rank's, shared out by its heat.
+    """req/s by path, with what is below it and in the same subtree: each rank's, shared out by its heat, as
+    far as that may stand for them.
 
     :param heat: by rank; rates: req/s by rank
     """
@@ -206,10 +224,15 @@ def requests(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[str, 
         of = heat.get(rank)
         if of is None or of.total <= 0.0:
             continue
-        total = of.total
+        total, hits = of.total, min(served, of.most)
         for path, hot in of.of.items():
-            found[path] = found.get(path, 0.0) + served * (hot / total if hot < total else 1.0)
+            found[path] = found.get(path, 0.0) + hits * (hot / total if hot < total else 1.0)
     return found
+
+
+def uncounted(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[int, float]:
+    """req/s by rank that its heat cannot stand for. Parameters: as of ``requests``."""
+    return {rank: max(0.0, served - heat[rank].most) for rank, served in rates.items() if rank in heat}
 
 
 def rank_heat(

@@ -27,7 +27,7 @@ from .core.state import Limits, State
 from .core.view import Move, RankView, View
 from .hotspots import remembered
 from .owned import Owned
-from .pieces import Seen, pieces, rank_of
+from .pieces import Seen, beside, pieces, rank_of
 from .watch import CALM, WITHIN, RankAnswer, Watch
 
 NOISE = 50.0  # req/s of all ranks: with less nobody is at work
@@ -186,7 +186,16 @@ class Looker:
         new = frozenset(p.ino for p in found_pieces if p.rank in answered)
         harmful = verdict.harms({rank.rank for rank in ranks})
         untold = frozenset(watch.ranks.keys() - watch.heat.keys())
-        view = View(now.steady, ranks, found_pieces, harmful, told=new, untold=untold, mute=watch.mute)
+        view = View(
+            now.steady,
+            ranks,
+            found_pieces,
+            harmful,
+            told=new,
+            untold=untold,
+            mute=watch.mute,
+            beside=beside(seen),
+        )
         watch.actual = view
         if watch.asked == now.steady:
             watch.glimpses = remembered(watch.glimpses, view)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Union
 
 from ..model import NO_PIN, Directory, FsState, RankSample
-from ..observe.heat import Heat, requests
+from ..observe.heat import Heat, requests, uncounted
 from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
 from .catalogue import Known
-from .core.view import OURS_BELOW, UNREAD, UNREAD_MASK, Piece
+from .core.view import OURS_BELOW, UNREAD, UNREAD_MASK, Beside, Piece
 from .fragments import Fragments
 from .owned import Owned
 
@@ -90,6 +90,16 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
     return tuple(piece(*each) for each in found)
 
 
+def beside(seen: Seen) -> dict[int, Beside]:
+    """By rank: what it serves that is no piece's."""
+    return {rank: Beside(rate) for rank, rate in uncounted(seen.heat, _rates(seen)).items()}
+
+
+def _rates(seen: Seen) -> dict[int, float]:
+    """req/s by rank."""
+    return {sample.rank: sample.requests for sample in seen.ranks}
+
+
 def _scatters(of: Fragments | None, rank: int | None, seen: Seen) -> tuple[int, ...]:
     """Of one file that all want, say, the requests would stay together."""
     if of is None or rank is None or (of.files and of.path in seen.lumps.get(rank, ())):
@@ -100,7 +110,7 @@ def _scatters(of: Fragments | None, rank: int | None, seen: Seen) -> tuple[int, 
 def _sized(seen: Seen) -> list[tuple[Directory, bool, Sized]]:
     """What is a piece now; is it seen as its parts; and what it has of its own."""
     within, facts, shown = seen.known.within, seen.known.facts, {0, *seen.split}
-    rates = requests(seen.heat, {sample.rank: sample.requests for sample in seen.ranks})
+    rates = requests(seen.heat, _rates(seen))
     kids: dict[int, list[Directory]] = {}
     for directory in seen.known.directories if seen.split else ():
         if within.get(directory.ino) in seen.split:

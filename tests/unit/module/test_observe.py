@@ -45,6 +45,7 @@ from mds_partitioner.observe.heat import (
     rank_heat,
     requests,
     requests_below,
+    uncounted,
 )
 from mds_partitioner.observe.observer import SPARED, Observer
 from mds_partitioner.observe.ranks import kinds, observe_ranks, part, quickest, served, silent
@@ -424,7 +425,7 @@ def test_what_a_busy_directory_could_be_divided_into_has_its_requests_by_heat() 
     daemons.inside = [("x", 8), ("y", 9)]
     daemons.sessions = {f"m{rank}": [session(rank, rank)] for rank in range(2)}
     daemons.subtrees = {"m0": [subtree("", 0)], "m1": [subtree(f"{A}/y", 1)]}
-    daemons.loads = {"m0": hot({f"{A}/x": 30.0, B: 10.0}), "m1": hot({f"{A}/y": 5.0})}
+    daemons.loads = {"m0": hot({f"{A}/x": 600.0, B: 200.0}), "m1": hot({f"{A}/y": 700.0})}
     host: Any = daemons
     observer = Observer(host, [A])
     assert daemons.observed(observer).inside == {A: pytest.approx({f"{A}/x": 75.0, f"{A}/y": 100.0})}
@@ -546,8 +547,22 @@ def test_listing_a_large_directory_does_not_pass_for_a_thousand_requests() -> No
         return {"path": path, "pop_auth_subtree": counters(stats, entries), ALL: counters(stats, entries)}
 
     answer = {"dirfrags": [dirfrag("/", 290.0, 1000.0), dirfrag(A, 0.0, 1000.0), dirfrag("/b", 290.0, 0.0)]}
-    served = requests({0: rank_heat(answer, frozenset({A, "/b"}))}, {0: 300.0})
-    assert served == {A: pytest.approx(10.0), "/b": pytest.approx(290.0)}
+    served = requests({0: rank_heat(answer, frozenset({A, "/b"}))}, {0: 150.0})
+    assert served == {A: pytest.approx(5.0), "/b": pytest.approx(145.0)}
+
+
+@pytest.mark.parametrize(
+    ("hits", "asked", "idle", "rest"),
+    [(0.12, 0.0, 0.48, 999.5), (100.0, 0.0, 400.0, 600.0), (0.12, 999.9, 0.12, 0.0), (0.1, 300.0, 0.33, 0.0)],
+    ids=["none is of what is counted", "few are", "all are", "most are of what has replicas"],
+)
+def test_what_is_counted_in_no_directory_is_not_of_those_that_are_hardly_used(
+    hits: float, asked: float, idle: float, rest: float
+) -> None:
+    """Locks of files and failed lookups are no hits: not all that the rank serves is of what has some."""
+    heat, rates = {0: rank_heat(listed(a=hits, b=asked), frozenset({"/a", "/b"}))}, {0: 1000.0}
+    assert requests(heat, rates)["/a"] == pytest.approx(idle, rel=2e-2)
+    assert uncounted(heat, rates)[0] == pytest.approx(rest, abs=0.2)
 
 
 def test_what_an_mds_takes_off_twice_where_it_makes_replicas_is_no_load_of_its_parents() -> None:

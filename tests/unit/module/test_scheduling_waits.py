@@ -670,6 +670,24 @@ def test_what_an_mds_has_not_told_does_not_pass_for_what_cannot_be_moved(
     assert why == "rank 0 has too much: its MDS has not told yet of what ('dump loads')"
 
 
+def test_locks_of_files_are_no_load_of_what_is_hardly_used_beside_them() -> None:
+    """No directory has them in its popularity."""
+
+    class Locks(Cluster):
+        def _dirfrags(self, rank: int) -> Any:
+            for frag in super()._dirfrags(rank):
+                for name in ("pop_auth_subtree", "pop_auth_subtree_nested"):
+                    for counter in frag[name]["Decay Counters"]:
+                        counter["value"] *= 1e-6
+                yield frag
+
+    manager = Manager(Locks([100.0] * 8))
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(60)
+    assert {d.rank for d in manager.cluster.directories.values()} == {0}
+    assert "locks of files" in manager.scheduling.watch(manager.fs).decision.why
+
+
 def test_a_file_system_that_is_taken_down_is_waited_for(acting: Manager) -> None:
     cluster, up = acting.cluster, acting.cluster.state
     cluster.state = replace(up, max_mds=0, ranks_in=(), mds=())

@@ -24,7 +24,16 @@ from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.newcomers import ranks_of_new
 from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, expected, spread, weights
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
-from mds_partitioner.schedule.core.view import OURS_BELOW, UNREAD, Decision, Move, Piece, RankView, View
+from mds_partitioner.schedule.core.view import (
+    OURS_BELOW,
+    UNREAD,
+    Beside,
+    Decision,
+    Move,
+    Piece,
+    RankView,
+    View,
+)
 
 LOOK = 5.0  # s
 CAPACITY = 1000.0
@@ -588,6 +597,20 @@ def test_a_load_that_is_in_no_directory_on_one_rank_is_told(load: float, told: s
     piece = Piece(5, "/a", 0, load, 100.0, held="x")
     _, decision = looked_at(View(0.0, ranks, (piece,), harmful=True))
     assert decision.why.startswith("rank 0 has too much") and told in decision.why
+
+
+@pytest.mark.parametrize(
+    ("beside", "told"),
+    [
+        (Beside(uncounted=500.0), "800 req/s are for what it counts in no directory, as locks of files"),
+        (Beside(uncounted=300.0), "800 req/s are for what cannot be moved"),
+    ],
+)
+def test_what_a_load_is_that_is_no_directorys_is_told_by_most_of_it(beside: Beside, told: str) -> None:
+    ranks = RankView(0, 1000.0, 20.0, True, 1000.0, 20.0), RankView(1, 10.0, 0.1)
+    piece = Piece(5, "/a", 0, 200.0, 100.0, held="x")
+    _, decision = looked_at(View(0.0, ranks, (piece,), harmful=True, beside={0: beside}))
+    assert told in decision.why
 
 
 def test_idle_moves_nothing() -> None:

@@ -22,10 +22,10 @@ from .sleepers import EMPTY
 from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
 from .upwards import ahead, raised, without
-from .view import Decision, Move, Scatter, View, count
+from .view import Beside, Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
-MOSTLY = 0.5  # of what is asked of a rank: then it is told what that is for
+MOSTLY = 0.5  # of what is asked of a rank, or of what is no piece's: then it is told what that is for
 READ = 30.0  # s, after which a pin that was set is seen
 
 
@@ -288,11 +288,19 @@ def _too_much(look: Look, rank: int) -> str:
         return f"rank {rank} has more than its share, but is far from full: nothing on it is taken apart"
     beside = look.state.rest.get(rank, 0.0)
     if beside > look.shares[rank]:  # whatever is moved
-        why = "cannot be moved, as files right in '/', or what is on several ranks"
-        return f"rank {rank} has too much: as far as its MDS tells, {beside:.0f} req/s are for what {why}"
+        told = f"as far as its MDS tells, {beside:.0f} req/s are for what {_rested(look, rank, beside)}"
+        return f"rank {rank} has too much: {told}"
     most = max((p for p in look.view.pieces if p.rank == rank), key=look.expected.load, default=None)
     if most is not None and look.expected.load(most) >= MOSTLY * look.loads[rank]:
         why = refused(look, most) or "it fits nowhere else"
         has = f"{look.expected.load(most):.0f} of its {look.loads[rank]:.0f} req/s are for {most.path}"
         return f"rank {rank} has too much: {has}: {why}"
     return f"rank {rank} has too much: what is on it fits nowhere else, or was moved lately"
+
+
+def _rested(look: Look, rank: int, rest: float) -> str:
+    """What these are that are no piece's, by what most of them are. rest: req/s"""
+    known = look.view.beside.get(rank, Beside())
+    if known.uncounted > MOSTLY * rest:
+        return "it counts in no directory, as locks of files, and lookups of names that are not there"
+    return "cannot be moved, as files right in '/', or what is on several ranks"

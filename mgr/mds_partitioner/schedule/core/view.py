@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ...engine.inside import work
@@ -101,6 +101,15 @@ class Piece(NamedTuple):
         return max(self.inodes, self.most)
 
 
+class Beside(NamedTuple):
+    """What a rank serves of which it is known why it is no piece's, req/s.
+
+    :ivar uncounted: that its popularity cannot stand for: locks of files, lookups of names that are not there
+    """
+
+    uncounted: float = 0.0
+
+
 @dataclass(frozen=True)
 class View:
     """A file system now.
@@ -112,6 +121,7 @@ class View:
         what they had then; None: of all
     :ivar untold: ranks that have never told it
     :ivar mute: ranks that did not answer when they were asked for it last
+    :ivar beside: by rank, of those that have told their popularity
     :ivar harmful: the imbalance factor is above its threshold, or a rank of many is hot
     :ivar wait: why nothing may be changed now, or ""
     :ivar advised: it is as it would be, had advice been followed
@@ -132,6 +142,7 @@ class View:
     advised: bool = False
     begun: int = 0
     pins: int = 0
+    beside: Mapping[int, Beside] = field(default_factory=dict)
 
     def glanced(self, now: float, ranks: Mapping[int, int | None]) -> View:
         """The same at another time, with some pieces where they are then. ``ranks``: by inode number."""
