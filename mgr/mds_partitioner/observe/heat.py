@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from operator import mul
 from typing import Any
 
+from ..ceph.volumes import DELETING, VOLUMES
 from .subtrees import above, ancestors
 
 # Of IRD, IWR, READDIR, FETCH, STORE.
@@ -20,6 +21,8 @@ READDIR = 2
 MOST_EACH = 1.0  # listings an entry: of those that have none nobody can tell where they are
 # Counters of a directory: of its own subtree, and of all below it that the rank has (MDBalancer::hit_dir).
 OWN, ALL = "pop_auth_subtree", "pop_auth_subtree_nested"
+# What is in it was a subvolume: it stays on the rank of its pin, and is no piece any more.
+PURGED = f"{VOLUMES}/{DELETING}"
 TOLD = 0.05  # of all heat: what was added is at least so much, or nobody can tell where
 PIECES, LUMP = 4, 0.5  # fragments of a directory, and of what is asked of all of them that one has
 # Fragments of directories, each some 0.9 KB and 14 us to read: an MDS that has more to tell of serves nobody
@@ -230,6 +233,12 @@ def requests(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[str, 
     return found
 
 
+def purged(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[int, float]:
+    """req/s by rank for what the volumes module deletes. Parameters: as of ``requests``."""
+    found = {rank: replace(of, of={PURGED: of.of[PURGED]}) for rank, of in heat.items() if PURGED in of.of}
+    return {rank: requests({rank: of}, rates).get(PURGED, 0.0) for rank, of in found.items()}
+
+
 def uncounted(heat: Mapping[int, Heat], rates: Mapping[int, float]) -> dict[int, float]:
     """req/s by rank that its heat cannot stand for. Parameters: as of ``requests``."""
     return {rank: max(0.0, served - heat[rank].most) for rank, served in rates.items() if rank in heat}
@@ -258,6 +267,7 @@ def rank_heat(
         path = str(dirfrag["path"])
         if path in directories:
             asked = _asked(dirfrag[counter])
-            hot = _asked(dirfrag[ALL]) if path in alike and asked > 0.0 else asked
+            whole = path == PURGED or (path in alike and asked > 0.0)
+            hot = _asked(dirfrag[ALL]) if whole else asked
             of[path] = of.get(path, 0.0) + hot
     return Heat(sum(map(_asked, tops)), of, directories, half_life, entries, listed)

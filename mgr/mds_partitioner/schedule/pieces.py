@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Union
 
 from ..model import NO_PIN, Directory, FsState, RankSample
-from ..observe.heat import Heat, requests, uncounted
+from ..observe.heat import Heat, purged, requests, uncounted
 from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
@@ -92,7 +92,9 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
 
 def beside(seen: Seen) -> dict[int, Beside]:
     """By rank: what it serves that is no piece's."""
-    return {rank: Beside(rate) for rank, rate in uncounted(seen.heat, _rates(seen)).items()}
+    rates = _rates(seen)
+    deletes = purged(seen.heat, rates)
+    return {rank: Beside(rate, deletes.get(rank, 0.0)) for rank, rate in uncounted(seen.heat, rates).items()}
 
 
 def _rates(seen: Seen) -> dict[int, float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fake_cluster import Directory, plan
-from scheduled import NOGROUP, Cluster, Manager, fewer
+from scheduled import NOGROUP, Cluster, Manager, _heat, _subtree, fewer
 from test_scheduling import AT_LAST, churned, loads, pins, until_moving
 
 from mds_partitioner import clock
@@ -686,6 +686,35 @@ def test_locks_of_files_are_no_load_of_what_is_hardly_used_beside_them() -> None
     manager.run(60)
     assert {d.rank for d in manager.cluster.directories.values()} == {0}
     assert "locks of files" in manager.scheduling.watch(manager.fs).decision.why
+
+
+def test_what_the_volumes_module_deletes_is_named_though_it_keeps_its_pin() -> None:
+    """It is in the trash, and begins a subtree there: it does not count for the trash's own."""
+    trash, load = "/volumes/_deleting", 600.0
+
+    class Purging(Cluster):
+        def demand(self, rank: int) -> float:
+            return super().demand(rank) + (load if rank == 0 else 0.0)
+
+        def _dirfrags(self, rank: int) -> Any:
+            yield from super()._dirfrags(rank)
+            if rank == 0:
+                yield {"path": trash, "pop_auth_subtree": _heat(0.0), "pop_auth_subtree_nested": _heat(load)}
+
+        def tell(self, fs: Any, mds: str, prefix: str, **arguments: Any) -> Any:
+            answer = super().tell(fs, mds, prefix, **arguments)
+            pinned = prefix == "get subtrees" and mds == "m0"
+            return [*answer, _subtree(f"{trash}/uuid", 77, 0, 0)] if pinned else answer
+
+    cluster = Purging([1.0] * 4)
+    cluster.directories[50] = Directory(trash, rank=1)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(100)
+    watch = manager.scheduling.watch(manager.fs)
+    for _ in range(4):  # MDSs are asked in few of these looks
+        manager.run(5)
+        assert "the volumes module deletes" in watch.decision.why and trash in watch.heat[0].of
 
 
 def test_a_file_system_that_is_taken_down_is_waited_for(acting: Manager) -> None:

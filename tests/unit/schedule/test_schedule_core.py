@@ -603,6 +603,7 @@ def test_a_load_that_is_in_no_directory_on_one_rank_is_told(load: float, told: s
     ("beside", "told"),
     [
         (Beside(uncounted=500.0), "800 req/s are for what it counts in no directory, as locks of files"),
+        (Beside(purged=500.0), "800 req/s are for what the volumes module deletes"),
         (Beside(uncounted=300.0), "800 req/s are for what cannot be moved"),
     ],
 )

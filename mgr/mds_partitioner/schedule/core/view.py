@@ -105,9 +105,11 @@ class Beside(NamedTuple):
     """What a rank serves of which it is known why it is no piece's, req/s.
 
     :ivar uncounted: that its popularity cannot stand for: locks of files, lookups of names that are not there
+    :ivar purged: for what the volumes module deletes
     """
 
     uncounted: float = 0.0
+    purged: float = 0.0
 
 
 @dataclass(frozen=True)
