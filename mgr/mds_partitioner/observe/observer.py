@@ -13,6 +13,7 @@ from ..ceph.compat import HOOK_COMMAND
 from ..ceph.host import Host
 from ..errors import PartitionerError
 from ..model import (
+    Address,
     Directory,
     DirectoryFacts,
     FsState,
@@ -35,6 +36,8 @@ from .working_sets import parse_working_sets
 INSIDE = 2  # epochs
 LOOKED_INTO = 8  # of the busiest, at least: a plan may be for more ranks than there are
 SPARED = 6  # epochs
+# Read at once, each some 1.5 KB of text and 4 KB of objects; and an MDS serves nobody while it tells them.
+MOST_SESSIONS = 10_000
 DEEPER = 3  # levels: an MDS tells the heat of all that it has down to where it is asked for any
 
 
@@ -69,7 +72,7 @@ class Observer:
         self._host.on_fs(fs, lambda mount: self._rotation.refresh(mount, limit, self._requests))
         directories = self._rotation.directories()
         paths = {d.path for d in directories}
-        missing = self._read_sessions(fs, settings.ranks_per_epoch)
+        missing = self._read_sessions(fs, settings.ranks_per_epoch, {r.rank: r.sessions for r in ranks})
         sessions = self._rooted(fs, [s for of_rank in self._sessions.values() for s in of_rank], paths)
         # Of roots above the directories alone: an MDS tells of all that it has down to the lowest asked for.
         roots = above(paths).intersection(s.root for s in sessions if not s.ours)
@@ -127,26 +130,34 @@ class Observer:
         """rentries and pins as last read, by path."""
         return self._rotation.facts()
 
-    def _read_sessions(self, fs: FsState, limit: int) -> tuple[int, ...]:
+    def _read_sessions(self, fs: FsState, limit: int, sessions: Mapping[int, int]) -> tuple[int, ...]:
         """Refresh the sessions of the ranks whose turn it is, and of those that never told any: what they
-        serve would count as nothing. The ranks that did not answer."""
+        serve would count as nothing. The ranks that did not answer.
+
+        A rank's requests are those of this epoch whenever its sessions were read: see ``attribute``.
+
+        :param limit: ranks; sessions: how many, by rank: of those whose turn it is MOST_SESSIONS are read
+        """
         active = {m.rank: m for m in fs.active()}
         self._sessions = {rank: s for rank, s in self._sessions.items() if rank in active}
         self._turn = [r for r in self._turn if r in active] + [r for r in active if r not in self._turn]
         new = [r for r in self._turn if r not in self._sessions]
         known = [r for r in self._turn if r in self._sessions]
-        now, self._turn = new + known[:limit], known[limit:] + known[:limit] + new
-        answers = self._host.tell_each(fs, [active[r].name for r in now], "session ls")
-        managers = self._host.manager_addresses()
-        missing = []
-        for rank in now:
-            answer = answers[active[rank].name]
-            if isinstance(answer, PartitionerError):
-                missing.append(rank)
-            else:
-                before = self._sessions.get(rank, ())
-                self._sessions[rank] = parse_sessions(rank, answer, managers, before)
+        turn = next(iter(_groups(known[:limit], sessions)), [])
+        self._turn = known[len(turn) :] + turn + new
+        managers, missing = self._host.manager_addresses(), list[int]()
+        for group in _groups(new + turn, sessions):
+            missing += self._read_group(fs, {rank: active[rank].name for rank in group}, managers)
         return tuple(missing)
+
+    def _read_group(self, fs: FsState, names: Mapping[int, str], managers: Collection[Address]) -> list[int]:
+        """Refresh the sessions of these. Those that did not answer."""
+        answers = self._host.tell_each(fs, list(names.values()), "session ls")
+        told = {r: a for r, n in names.items() if not isinstance(a := answers[n], PartitionerError)}
+        for rank, answer in told.items():
+            before = self._sessions.get(rank, ())
+            self._sessions[rank] = parse_sessions(rank, answer, managers, before)
+        return [rank for rank in names if rank not in told]
 
     def _rooted(self, fs: FsState, sessions: list[Session], paths: Collection[str]) -> list[Session]:
         """By what MDSs call their roots: a client tells its own as it was typed, also where case does not
@@ -192,6 +203,18 @@ class Observer:
     def _answers(self, fs: FsState, prefix: str, **arguments: Any) -> dict[int, Any]:
         answers = self._host.tell_each(fs, [m.name for m in fs.active()], prefix, **arguments)
         return {m.rank: a for m in fs.active() if not isinstance(a := answers[m.name], PartitionerError)}
+
+
+def _groups(ranks: Sequence[int], sessions: Mapping[int, int]) -> list[list[int]]:
+    """In this order, each of MOST_SESSIONS or one rank. sessions: how many, by rank"""
+    found, room = list[list[int]](), 0
+    for rank in ranks:
+        room -= sessions.get(rank, 0)
+        if not found or room < 0:
+            found.append([])
+            room = MOST_SESSIONS - sessions.get(rank, 0)
+        found[-1].append(rank)
+    return found
 
 
 def _busiest(shares: Mapping[str, Share], most: int) -> list[str]:

@@ -313,6 +313,20 @@ class Daemons(FakeCluster):
         return observer.observe(self.state, SETTINGS, samples)
 
 
+def test_ranks_with_many_clients_are_asked_for_them_one_by_one_and_their_requests_still_count() -> None:
+    daemons = Daemons(ranks=8)
+    daemons.sessions = {f"m{rank}": [session(rank, rank)] for rank in range(8)}
+    host: Any = daemons
+    observer = Observer(host, [A])
+    for each in (100.0, 50.0, 200.0):
+        samples = [replace(rank_sample(rank, each), sessions=4_000) for rank in range(8)]
+        (seen,) = observer.observe(daemons.state, SETTINGS, samples).directories
+        assert seen.requests == pytest.approx(8 * each)
+    assert [len(names) for names in daemons.asked] == [2, 2, 2, 2, 2, 2], "all at first; then by turns"
+    assert [name for names in daemons.asked[:4] for name in names] == [f"m{rank}" for rank in range(8)]
+    assert daemons.asked[4] == ["m0", "m1"] and daemons.asked[5] == ["m2", "m3"]
+
+
 def test_no_rank_waits_for_its_turn_before_it_has_told_its_sessions_once() -> None:
     daemons = Daemons(ranks=20)
     daemons.sessions = {f"m{rank}": [session(rank, rank)] for rank in range(20)}
