@@ -76,6 +76,8 @@ class RankSample:
     listings: float = 0.0  # requests/s for a directory's entries
     forwards: float = 0.0  # requests/s that it passed on to other ranks
     peers: float = 0.0  # messages/s from other ranks about requests that take both, answers included
+    written: int = 0  # events that it has put into its journal since the MDS began; 0: not known
+    journal: int = 0  # events that are in it
     reported: float = 0.0  # when the MDS last reported its requests, Unix, s; 0: never, or no more
     heard: bool = True  # it has told what it holds; else all counts are 0
     rated: bool = True  # it has told what it does, in two reports; else all rates are 0

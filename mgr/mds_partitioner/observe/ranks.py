@@ -117,6 +117,8 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         listings=counted(points("mds_server.req_readdir_latency"), window),
         forwards=forwards,
         peers=rate(points("mds_server.handle_peer_request"), window),
+        written=level(points("mds_log.evadd")),
+        journal=level(points("mds_log.ev")),
         reported=received[-1][0] if received else 0.0,
         heard=bool(received),
         rated=rated(received, window),

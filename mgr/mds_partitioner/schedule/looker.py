@@ -13,7 +13,7 @@ from ..errors import Unavailable
 from ..judge.fullness import Fullness, fullness
 from ..judge.verdict import Engine, rank_arguments, read_verdict
 from ..model import FsState, RankSample
-from ..observe.heat import Heat, depth, lumps, rank_heat, too_long
+from ..observe.heat import PURGED, Heat, depth, lumps, rank_heat, too_long
 from ..observe.ranks import observe_ranks
 from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
 from ..options import Settings
@@ -55,6 +55,8 @@ def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
         links=sample.links,
         lookups=sample.lookups,
         listings=sample.listings,
+        written=sample.written,
+        journal=sample.journal,
     )
 
 
@@ -219,7 +221,7 @@ class Looker:
         :param blind: ranks of whose popularity nothing would be learned in this look; now and then it is
             asked for, as people are shown it
         """
-        active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths)
+        active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths) | {PURGED}
         began = self._now().steady
         old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
         spared = {*blind, *(rank for rank, told in watch.told.items() if told.long)}

@@ -10,7 +10,7 @@ from ..judge.fullness import Fullness
 from ..judge.history import History
 from ..judge.verdict import Verdict
 from ..model import Directory, Subtree
-from ..observe.heat import Heat
+from ..observe.heat import PURGED, Heat
 from ..observe.subtrees import SubtreeMap
 from .asking import FRESH
 from .catalogue import Catalogue, Known
@@ -194,7 +194,7 @@ class Watch:
         where = self.where
         if where is None or self.mapped_directories != self.known.directories:
             paths = [d.path for d in self.known.directories]
-            where = SubtreeMap((s for found in self.subtrees.values() for s in found), paths)
+            where = SubtreeMap((s for found in self.subtrees.values() for s in found), [*paths, PURGED])
             self.where, self.mapped_directories = where, self.known.directories
         return where
 

@@ -658,6 +658,17 @@ def test_listings_that_a_rank_answers_are_counted_while_it_reports() -> None:
     assert {sample.listings for sample in observe_ranks(host, host.state, 5.0, 600.0)} == {0.0}, "long ago"
 
 
+def test_how_far_the_journal_has_come_is_told_by_reports() -> None:
+    class Journals(FakeCluster):
+        def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
+            last = {"mds_log.evadd": 9000.0, "mds_log.ev": 4000.0}.get(path, 0.0)
+            return [(0.0, 5000.0), (5.0, last)]
+
+    host: Any = Journals()
+    found = {(sample.written, sample.journal) for sample in observe_ranks(host, host.state, 5.0, 6.0)}
+    assert found == {(9000, 4000)}
+
+
 def test_a_session_belongs_to_the_nearest_directory_at_or_above_its_mount() -> None:
     assert owner(A + "/uuid", {A, "/volumes"}) == A
     assert owner("/volumes", {A}) is None

@@ -19,7 +19,7 @@ from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.apart import FEW
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.demand import HELD
-from mds_partitioner.schedule.core.links import Links
+from mds_partitioner.schedule.core.links import Links, Mark
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.newcomers import ranks_of_new
 from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, expected, spread, weights
@@ -1400,7 +1400,7 @@ def looks_at_links(
     return moved
 
 
-def test_what_had_links_to_each_other_below_the_root_stays_for_ten_minutes_though_one_is_used_alone() -> None:
+def test_what_had_links_to_each_other_below_the_root_stays_though_one_is_used_alone() -> None:
     """What reads by a link asks the directory of the file only."""
     idle = [RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3)]
 
@@ -1410,7 +1410,8 @@ def test_what_had_links_to_each_other_below_the_root_stays_for_ten_minutes_thoug
             Piece(k, f"/volumes/g/{k}", 0, 100.0, 800.0, held="pinned by others") for k in range(10, 14)
         )
         work = Piece(2, "/work", 0, 300.0 if made else 0.5, 800.0)
-        return (linking(0, 1000.0, 0.1 * made), *idle), (Piece(1, "/cache", 0, 300.0, 800.0), work, *others)
+        full = replace(linking(0, 1000.0, 0.1 * made), written=1 + look, journal=1)
+        return (full, *idle), (Piece(1, "/cache", 0, 300.0, 800.0), work, *others)
 
     moved = looks_at_links(140, view)
     assert 2 not in moved and 600.0 < moved[1] * LOOK - 2 * LOOK < 640.0
@@ -1453,7 +1454,7 @@ def test_a_link_now_and_then_on_a_rank_that_does_next_to_nothing_hinders_nobody(
     parts = [Piece(9, "/of", 0, 0.0, 10.0, parts=5), Piece(10, "/of/a", 0, 8.0, 10.0, 9)]
     assert Links().seen([RankView(0, 8.0, links=0.025)], parts, 0.0) == Links()
     assert Links().seen([RankView(0, 80.0, links=0.025)], parts, 0.0) == Links(
-        {0: 0.0}, {9: 0.0}, {(0, 9): 0.0}
+        {0: Mark(0.0, 0)}, {9: Mark(0.0, 0)}, {(0, 9): Mark(0.0, 0)}
     )
 
 
@@ -1465,7 +1466,50 @@ def test_some_links_a_second_count_however_many_requests_there_are() -> None:
     ]
     assert Links().seen([RankView(0, 10_000.0, links=0.0004)], parts, 0.0) == Links()
     found = Links().seen([RankView(0, 10_000.0, links=0.015)], parts, 0.0)
-    assert (found.on, found.of) == ({0: 0.0}, {9: 0.0})
+    assert (found.on, found.of) == ({0: Mark(0.0, 0)}, {9: Mark(0.0, 0)})
+
+
+@pytest.mark.parametrize(
+    ("looks", "stays"),
+    [
+        ([(300.0, 900_000, 1000)], True),
+        ([(3600.0, 9000, 8000)], True),
+        ([(90_000.0, 9000, 8000)], True),
+        ([(700.0, 140_000, 131_000)], False),
+        ([(300.0, 100, 131_000), (900.0, 9000, 8990)], True),
+        ([(300.0, 100, 131_000), (900.0, 9000, 8900)], False),
+        ([(3600.0, 0, 0)], True),
+        ([(14_401.0, 0, 0)], False),
+    ],
+    ids=[
+        "a moment ago",
+        "expires slowly",
+        "for a day",
+        "expired",
+        "began anew",
+        "began anew and expired",
+        "does not tell",
+        "long ago",
+    ],
+)
+def test_where_links_were_made_it_is_not_divided_until_what_was_journaled_then_has_expired(
+    looks: Sequence[tuple[float, int, int]], stays: bool
+) -> None:
+    """Until then nothing but the rank knows where a new file is."""
+    pieces = [Piece(9, "/volumes/g/of", 0, 80.0, 10.0, parts=5)]
+    links = Links().seen([RankView(0, 80.0, links=0.1, written=5000, journal=4000)], pieces, 0.0)
+    for now, written, journal in looks:
+        links = links.seen([RankView(0, 80.0, written=written, journal=journal)], pieces, now)
+    assert links.held(pieces) == (frozenset({9}) if stays else frozenset())
+
+
+def test_what_links_were_made_in_is_new_in_the_journal_of_the_rank_that_it_has_gone_to() -> None:
+    links, pieces = Links(), [Piece(9, "/volumes/g/of", 0, 80.0, 10.0, parts=5)]
+    for now, rank, written in ((0.0, 0, 5000), (5.0, None, 5000), (10.0, 1, 6000), (800.0, 1, 9000)):
+        pieces = [piece._replace(rank=rank) for piece in pieces]
+        first = RankView(0, 80.0, links=0.1 * (now == 0.0), written=written, journal=1)
+        links = links.seen([first, RankView(1, 80.0, written=70_000 + written, journal=3500)], pieces, now)
+    assert (links.on, links.of) == ({}, {9: Mark(10.0, 1, 76_000)})
 
 
 def test_what_has_little_where_links_are_made_is_held_there_only() -> None:

@@ -12,7 +12,7 @@ from mds_partitioner.model import NO_PIN
 from mds_partitioner.schedule.core.candidates import candidates
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.learn import looked
-from mds_partitioner.schedule.core.links import Links
+from mds_partitioner.schedule.core.links import Links, Mark
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.together import JUDGED, LASTS, LATE, LOOKS, MEMORY, WAITS, Whole
@@ -328,7 +328,7 @@ def test_directories_that_seem_to_be_in_each_other_end_no_manager() -> None:
 
 def test_what_hard_links_are_made_in_has_its_turn_when_they_end() -> None:
     spool = Spool()
-    made_in = Links(on={3: 1e9})
+    made_in = Links(on={3: Mark(1e9, 3)})
 
     def links() -> None:
         spool.state = replace(spool.state, linked=made_in)

@@ -303,6 +303,6 @@ def _rested(look: Look, rank: int, rest: float) -> str:
     known = look.view.beside.get(rank, Beside())
     if known.uncounted > MOSTLY * rest:
         return "it counts in no directory, as locks of files, and lookups of names that are not there"
-    if known.purged > MOST * rest:
+    if known.purged > MOSTLY * rest:
         return "the volumes module deletes ('/volumes/_deleting'): it ends by itself"
     return "cannot be moved, as files right in '/', or what is on several ranks"

@@ -29,6 +29,8 @@ class RankView:
     :ivar forwards: req/s that it passed on to other ranks
     :ivar peers: messages/s from other ranks about requests that take both
     :ivar links: part of the requests that make hard links
+    :ivar written: events that it has put into its journal since its MDS began; 0: not known
+    :ivar journal: events that are in it
     :ivar lookups: part of the requests that look up a name
     :ivar listings: req/s that list a directory
     """
@@ -44,6 +46,8 @@ class RankView:
     links: float = 0.0
     lookups: float = 0.0
     listings: float = 0.0
+    written: int = 0
+    journal: int = 0
 
     @property
     def work(self) -> float:
