@@ -39,7 +39,9 @@ def wait_even(cluster: Cluster) -> None:
         loads = [rank["requests"] for rank in status(cluster)["ranks"]]
         if loads not in looks[-1:]:
             looks.append(loads)
-        return len(looks) >= LOOKS and all(0.0 < max(of) < EVEN * sum(of) for of in looks[-LOOKS:])
+        return len(looks) >= LOOKS and all(
+            0.0 < max(of, default=0.0) < EVEN * sum(of) for of in looks[-LOOKS:]
+        )
 
     try:
         wait_for("no rank has much more than its share", even, LONG)
