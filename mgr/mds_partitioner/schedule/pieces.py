@@ -14,11 +14,9 @@ from ..observe.subtrees import SubtreeMap
 from ..plan.circumstances import Circumstances
 from ..plan.fixed import operators
 from .catalogue import Known
-from .core.view import OURS_BELOW, UNREAD, UNREAD_MASK, Beside, Piece
+from .core.view import FIXED_BELOW, OURS_BELOW, UNREAD, UNREAD_MASK, Beside, Piece
 from .fragments import Fragments
 from .owned import Owned
-
-FIXED_BELOW = "a directory below it has a pin of its own"
 
 
 class Settled(NamedTuple):

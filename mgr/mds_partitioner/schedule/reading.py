@@ -13,7 +13,7 @@ from ..model import FsState
 from ..observe.heat import requests
 from ..options import Settings
 from .catalogue import Known, Wanted
-from .core.view import OURS_BELOW, UNREAD_MASK, View
+from .core.view import FIXED_BELOW, OURS_BELOW, UNREAD_MASK, Piece, View
 from .deleted import absent
 from .plans import owned
 from .watch import Watch
@@ -90,9 +90,13 @@ def _to_count(view: View) -> frozenset[int]:
     found = {piece.ino for piece in view.pieces if piece.held == OURS_BELOW}
     for rank in _fullest(view):
         own = (p for p in view.pieces if p.rank == rank and p.requests > 0.0)
-        new = (p for p in own if (p.parts is None and not p.held) or p.held == UNREAD_MASK)
+        new = (p for p in own if _may_be_divided(p))
         found |= {p.ino for p in nlargest(A_RANK, new, key=lambda p: p.requests)}
     return frozenset(found)
+
+
+def _may_be_divided(piece: Piece) -> bool:
+    return piece.held == UNREAD_MASK or (piece.parts is None and piece.held in ("", FIXED_BELOW))
 
 
 def _fullest(view: View) -> set[int]:

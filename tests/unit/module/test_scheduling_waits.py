@@ -24,10 +24,19 @@ from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.monitor.state import SchedulerState
 from mds_partitioner.observe.subtrees import SubtreeMap
 from mds_partitioner.schedule.core.state import Past, State
-from mds_partitioner.schedule.core.view import OURS_BELOW, Decision, Move, Piece, RankView, Scatter, View
+from mds_partitioner.schedule.core.view import (
+    FIXED_BELOW,
+    OURS_BELOW,
+    Decision,
+    Move,
+    Piece,
+    RankView,
+    Scatter,
+    View,
+)
 from mds_partitioner.schedule.looker import Looker
 from mds_partitioner.schedule.orders import turn_of
-from mds_partitioner.schedule.pieces import FIXED_BELOW, rank_of
+from mds_partitioner.schedule.pieces import rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, HOUR, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.rounds import UNRIPE
 from mds_partitioner.schedule.tick_interval import QUICK, TICK

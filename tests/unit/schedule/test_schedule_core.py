@@ -25,6 +25,7 @@ from mds_partitioner.schedule.core.newcomers import ranks_of_new
 from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, expected, spread, weights
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import (
+    FIXED_BELOW,
     OURS_BELOW,
     UNREAD,
     Beside,
@@ -1099,6 +1100,23 @@ def test_one_that_has_a_part_with_a_pin_of_ours_is_seen_as_its_parts() -> None:
     archive = Piece(1, "/archive", 0, 5.0, 100.0, held=OURS_BELOW, parts=1)
     _, decision = Scheduler(State(), View(LOOK, ranks, (archive,), harmful=True), Limits()).decide()
     assert decision.split == (1,)
+
+
+@pytest.mark.parametrize(
+    ("held", "parts", "split"), [(FIXED_BELOW, 9, [1]), (FIXED_BELOW, 1, []), ("x", 9, [])]
+)
+def test_what_may_not_move_for_a_pin_in_it_is_seen_as_its_parts_where_it_fills_a_rank(
+    held: str, parts: int, split: list[int]
+) -> None:
+    """An operator's pin below it keeps it where it is, but not what is beside that."""
+    ranks = (RankView(0, 1000.0, 20.0, True, 1000.0, 16.0), *(RankView(r, 10.0, 0.1) for r in (1, 2)))
+    hot = Piece(1, "/hot", 0, 980.0, 5000.0, held=held, parts=parts)
+    state, found = State(), list[int]()
+    for look in range(8):
+        state, decision = Scheduler(state, View(look * LOOK, ranks, (hot,), True), Limits()).decide()
+        found += decision.split
+        assert not decision.moves
+    assert found == split
 
 
 def crumbs(rank: int, many: int, load: float, inodes: float) -> tuple[Piece, ...]:

@@ -22,7 +22,7 @@ from .evenness import waited
 from .look import Look
 from .state import FRESH, State
 from .together import Whole
-from .view import OURS_BELOW, UNREAD, Move, Piece
+from .view import FIXED_BELOW, OURS_BELOW, UNREAD, Move, Piece
 
 FEW = 128  # parts that may get pins where they are, so that they stay when what is left goes up
 SLOW = 0.5  # of what ranks can do on the mean
@@ -82,16 +82,18 @@ def wanted(look: Look, may: Sequence[Candidate], stuck: Sequence[int]) -> tuple[
     large = _fits_nowhere(look, may, ranks)
     if large:
         return large
-    parts = [c for c in may if _divisible(look, look.pieces[c.key])]
+    parts = [(look.pieces[c.key], c.load) for c in may]
+    parts += [(p, look.expected.load(p)) for p in look.view.pieces if p.held == FIXED_BELOW]
+    parts = [(p, load) for p, load in parts if _divisible(look, p) and p.ino not in look.state.split]
     found = []
     for rank in filter(ranks.__contains__, stuck):
         much = look.band * look.shares[rank]
         unread = (p.requests for p in look.view.pieces if p.rank == rank and p.held == UNREAD)
         if sum(unread) > much:
             continue  # what relieves it may be among these
-        own = [c for c in parts if c.rank == rank and c.load >= much]
+        own = [(load, -p.ino) for p, load in parts if p.rank == rank and load >= much]
         if own:
-            found.append(max(own, key=lambda c: (c.load, -c.key)).key)
+            found.append(-max(own)[1])
     return tuple(found)
 
 
@@ -125,7 +127,7 @@ def higher(look: Look, inos: Sequence[int]) -> list[int]:
     # No advice is given of what is left.
     few = 0 if look.view.advised else min(FEW, look.budgets.pins_of_the_new())
     many = (piece for piece in map(look.pieces.__getitem__, inos) if (piece.parts or 0) > few)
-    pieces = [piece for piece in many if piece.rank is not None and piece.rank < goal]
+    pieces = [piece for piece in many if piece.rank is not None and piece.rank < goal and not piece.held]
     return [piece.ino for piece in pieces if asked(piece) > most and piece.at_most <= look.limits.inodes]
 
 

@@ -14,6 +14,9 @@ from ...model import NO_PIN
 UNREAD = "its pin was not read yet"  # why a piece is held for a moment
 UNREAD_MASK = "its mask was not read yet"  # likewise, of MDSs with our hook
 OURS_BELOW = "parts of it have pins of ours"  # likewise: it is not seen as its parts yet
+FIXED_BELOW = (
+    "a directory below it has a pin of its own"  # it may be seen as its parts, which hold what has none
+)
 FOR_A_MOMENT = (UNREAD, UNREAD_MASK, OURS_BELOW)
 
 
