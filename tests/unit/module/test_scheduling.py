@@ -728,6 +728,19 @@ def test_what_is_too_large_is_taken_apart(cluster: Cluster) -> None:
     assert cluster.snapshot() == before
 
 
+def test_what_has_an_operators_pin_in_it_is_taken_apart_beside_that() -> None:
+    cluster = with_parts(5, 80.0)
+    cluster.directories[200].pin = 0
+    before, manager = cluster.snapshot(), Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(200)
+    assert max(loads(cluster)) < cluster.capacity
+    assert cluster.directories[200].pin == 0 and {cluster.directories[200 + i].pin for i in range(1, 5)} > {-1}
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.run(100)
+    assert cluster.snapshot() == before
+
+
 def test_what_is_left_of_several_that_were_taken_apart_is_on_several_ranks() -> None:
     """Most of their load is no part's. All went to the highest rank first."""
     cluster = Cluster([190.0, 190.0, 20.0, 20.0])
