@@ -67,13 +67,27 @@ def fitted(cells: Sequence[Cell]) -> Correction:
     kinds = {str(cell["key"]).rpartition("-")[0] for cell in cells}
     if len(cells) != CELLS or len(kinds) != 1:
         raise LabError(f"{len(cells)} cells of {len(kinds)} kinds are there: it takes {CELLS} of one kind")
+    seen = measured(sorted(cells, key=lambda cell: str(cell["date"])))
+    return judged(seen[::2], seen[1::2])
+
+
+Seen = tuple[float, float]
+"""op/s of a cell, and units that the reference load did in a second of CPU."""
+
+
+def measured(cells: Sequence[Cell]) -> list[Seen]:
+    """Of each cell. :raises LabError: one has no reference load"""
     seen = []
-    for cell in sorted(cells, key=lambda cell: str(cell["date"])):
+    for cell in cells:
         units = speed(cell)
         if not units:
             raise LabError(f"{cell['key']} has no reference load")
         seen.append((figures.throughput(cell, cell["spans"]["run"]), units))
-    fit, judge = seen[::2], seen[1::2]
+    return seen
+
+
+def judged(fit: Sequence[Seen], judge: Sequence[Seen]) -> Correction:
+    """Fitted on some cells, and judged by others. :raises LabError: there is nothing to correct"""
     speeds = [math.log(units) for _, units in fit]
     if len(set(speeds)) == 1:
         raise LabError("the reference load was equally fast in all cells: there is nothing to correct")
