@@ -57,6 +57,9 @@ OTHERS = (
 USUAL, RANKS = 12, 5  # % of a core; ranks
 UNLIKE = "cold/quotas/zipf12-tentacle-4x8-8-16-16"
 
+_COLD_SINCE = "2026-11-28T11:26:33+00:00"
+"""The date of a16c985d. Before it the scheduler was primed: it had the options of an analysis, and a manager
+that had learned what a rank can do, from the calibration or from runs before."""
 _OTHERS = 0.15  # cores of other work that a block's runs may differ by; no less can be told
 
 
@@ -91,6 +94,11 @@ def last(results: Results) -> list[Block]:
 def load(of: Block) -> str:
     """What a block was measured with."""
     return str(of[OURS]["workload"])
+
+
+def cold(of: Block) -> bool:
+    """Whether the scheduler knew nothing, and had its options' defaults; else it was primed."""
+    return str(of[OURS]["date"]) >= _COLD_SINCE
 
 
 def at(of: Block) -> str:

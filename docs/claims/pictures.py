@@ -27,6 +27,7 @@ class Dot:
     size: float
     balancer: str
     filled: bool
+    mark: str = "o"
 
 
 Dots = Mapping[str, Sequence[Dot]]
@@ -39,6 +40,7 @@ class Picture:
 
     :ivar place: below HOME
     :ivar panels: by what their axis says; a load is shown as far as one of them has a dot of it
+    :ivar chance: by which factor a ratio of a load may be off
     :ivar legend: the balancers that it has
     """
 
@@ -46,24 +48,28 @@ class Picture:
     title: str
     panels: Mapping[str, Callable[[Results], Dots]]
     ticks: Sequence[float]
+    chance: Callable[[Results], Callable[[str], float]]
     legend: Sequence[str] = ()
 
     def draw(self, results: Results, top: Path) -> None:
         """Into docs/results below ``top``."""
         shown = {says: dots(results) for says, dots in self.panels.items()}
         loads = sorted({load for dots in shown.values() for load, found in dots.items() if found})
-        chance, size = noise.factor(results), (11.0, 0.42 * len(loads) + 1.4)
+        chance, size = self.chance(results), (11.0, 0.42 * len(loads) + 1.4)
         path = top / HOME / self.place
         with canvas(1, len(shown), self.title, path, sharey=True, figsize=size) as axes:
             for one, (says, dots) in zip(axes.flat, shown.items(), strict=True):
-                one.axvspan(1 / chance, chance, color="#eeeeee", zorder=0)
                 one.axvline(1.0, color="#777777", linewidth=1.0)
                 for row, load in enumerate(loads):
+                    edges, grey = (1 / chance(load), chance(load)), {"color": "#eeeeee", "linewidth": 0}
+                    one.fill_betweenx((row - 0.5, row + 0.5), *edges, zorder=0, **grey)
                     for dot in dots.get(load, ()):
                         colour = COLOURS[dot.balancer]
                         face = colour if dot.filled else "none"
                         place = dot.ratio, row - _HALF * dot.up
-                        one.scatter(*place, s=dot.size, facecolors=face, edgecolors=colour, alpha=0.8)
+                        one.scatter(
+                            *place, s=dot.size, marker=dot.mark, facecolors=face, edgecolors=colour, alpha=0.8
+                        )
                 one.set_xscale("log")
                 one.set_xticks(self.ticks, [f"{tick:g}" for tick in self.ticks])
                 one.minorticks_off()
@@ -77,16 +83,16 @@ class Picture:
 
 
 def _of_blocks(balancer: str, ratio: blocks.Ratio) -> Callable[[Results], Dots]:
-    """Of blocks of five minutes: the newest is filled and at the top; large: corrected."""
-    sizes = {blocks.OPS: _SMALL, blocks.CORRECTED: _LARGE}
+    """Of blocks of five minutes: the newest is filled and at the top; large: corrected; diamonds: by C."""
+    marks = {blocks.OPS: (_SMALL, "o"), blocks.CORRECTED: (_LARGE, "o"), blocks.BY_C: (_SMALL, "D")}
 
     def dots(found: Sequence[Block]) -> list[Dot]:
         step = 2.0 / max(1, len(found) - 1)
         return [
-            Dot(value, 1.0 - i * step, sizes[measure], balancer, i == 0)
+            Dot(value, 1.0 - i * step, size, balancer, i == 0, mark)
             for i, block in enumerate(found)
             for measure, value in blocks.by_measure(block, ratio).items()
-            if measure in sizes
+            for size, mark in (marks[measure],)
         ]
 
     return lambda results: {load: dots(found) for load, found in blocks.by_load(results).items()}
@@ -114,26 +120,37 @@ def _of_matrix(balancers: Sequence[str], against: str) -> Callable[[Results], Do
     return lambda results: {load: of_load(results, load) for load in results.rows}
 
 
+def _of_load(results: Results) -> Callable[[str], float]:
+    return noise.bands(results).of
+
+
+def _of_all(results: Results) -> Callable[[str], float]:
+    factor = noise.factor(results)
+    return lambda load: factor
+
+
 _FIXED = ("subvolume-pinning", "lunule-mindex", "lunule")
 
 PICTURES = (
     Picture(
         "scheduler/ratios.png",
-        "The scheduler from cold: a dot a block; filled: the newest; large: corrected for the machine",
+        "The scheduler: a dot a block; filled: the newest; large: corrected; diamond: by op/s / C",
         {
             "op/s over the better built-in balancer": _of_blocks(OURS, blocks.over_better),
             "op/s over the oracle, which was placed before": _of_blocks(OURS, _over_oracle),
         },
         (0.6, 0.8, 1.0, 1.25, 1.5, 2.0),
+        _of_load,
     ),
     Picture(
         "scheduler/option.png",
-        "The option, from cold: a dot a block; filled: the newest; large: corrected for the machine",
+        "The option, from cold: a dot a block; filled: the newest; large: corrected; diamond: by op/s / C",
         {
             "built-in with it over built-in": _of_blocks(blocks.TO_AUTH, _over_base(blocks.TO_AUTH)),
             "oracle, which has it, over built-in": _of_blocks(LIMIT, _over_base(LIMIT)),
         },
         (0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0),
+        _of_load,
     ),
     Picture(
         "bench/ratios.png",
@@ -143,6 +160,7 @@ PICTURES = (
             "op/s over the oracle, which was placed before": _of_matrix(_FIXED, LIMIT),
         },
         (0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0),
+        _of_all,
         _FIXED,
     ),
 )

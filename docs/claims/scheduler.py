@@ -3,7 +3,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean
+from statistics import fmean, geometric_mean
 
 from docs.claims import blocks, churn, cycle
 from docs.claims.blocks import NAMES, TO_AUTH
@@ -78,14 +78,65 @@ def _over_better(loads: Sequence[str] = ()) -> Callable[[Results], Claim]:
     return claim
 
 
+def _of_seven(results: Results) -> dict[str, list[Block]]:
+    return {load: of for load, of in blocks.by_load(results).items() if load in blocks.SEVEN}
+
+
+def _seven(results: Results) -> Claim:
+    """The same of all blocks, within a line."""
+    found = _of_seven(results)
+    ops, by_c = _mean(found)
+    text = f"{ops} by {blocks.OPS}, {by_c} by {blocks.BY_C}"
+    return _inline(text, (block for of in found.values() for block in of))
+
+
 def _seven_over_better(results: Results) -> Claim:
-    """Geometric mean of the seven workloads."""
-    seven = [block for block in blocks.last(results) if blocks.load(block) in blocks.SEVEN]
-    ops, worth = (
-        blocks.mean([blocks.over_better(block, of) for block in seven], len(seven))
-        for of in (tables.whole, blocks.ranks_worth)
+    """Geometric means of the seven workloads: of all blocks, of the newest, and of these without scans."""
+    found = _of_seven(results)
+    newest = {load: of[:1] for load, of in found.items()}
+    calm = {load: of for load, of in newest.items() if load not in _SCANS}
+    rows = {
+        "all blocks that count, each load alike": found,
+        "the newest block of each load": newest,
+        "the same without the two scans": calm,
+    }
+    lines = [[name, *_mean(by_load)] for name, by_load in rows.items()]
+    table = markdown.table(["geometric mean of the seven", blocks.OPS, blocks.BY_C], lines)
+    return Claim(table, _cells(block for of in found.values() for block in of))
+
+
+def _mean(by_load: Mapping[str, Sequence[Block]]) -> list[str]:
+    """Of the loads' means, by op/s and by op/s / C."""
+    ratios = (
+        [[blocks.over_better(block, measure) for block in of] for of in by_load.values()]
+        for measure in (tables.whole, blocks.ranks_worth)
     )
-    return _inline(f"{worth} by op/s / C, {ops} by op/s", seven)
+    return [blocks.mean(map(_of_known, of), len(of)) for of in ratios]
+
+
+def _of_known(ratios: Sequence[float | None]) -> float | None:
+    known = [ratio for ratio in ratios if ratio is not None]
+    return geometric_mean(known) if known else None
+
+
+_SCANS = ("cnn", "nlp")
+
+
+def _primed(results: Results) -> Claim:
+    """In how many blocks the scheduler was not cold, and of those that count."""
+    found = blocks.of_five_minutes(results)
+    counted = [block for block in found if blocks.by_measure(block, blocks.over_better)]
+    primed, of_these = (sum(not blocks.cold(block) for block in those) for those in (found, counted))
+    text = f"{primed} of {len(found)} blocks ({of_these} of the {len(counted)} that count)"
+    return _inline(text, found)
+
+
+def _order(results: Results) -> Claim:
+    """How often the scheduler was the first of a block, and the last."""
+    found = blocks.of_five_minutes(results)
+    orders = [sorted(block, key=lambda name: str(block[name]["date"])) for block in found]
+    first, last = (sum(order[at] == OURS for order in orders) for at in (0, -1))
+    return _inline(f"first in {first} of {len(found)} blocks, and last in {last}", found)
 
 
 def _over_oracle(results: Results) -> Claim:
@@ -463,7 +514,10 @@ CLAIMS: Claims = {
     "option-alone": _option_alone,
     "scheduler-over-better": _over_better(),
     "scheduler-over-better-moving": _over_better(blocks.MOVING),
+    "scheduler-seven": _seven,
     "scheduler-seven-over-better": _seven_over_better,
+    "scheduler-primed": _primed,
+    "scheduler-order": _order,
     "scheduler-over-oracle": _over_oracle,
     "scheduler-commits": _commits,
     "scheduler-cold": _cold,

@@ -4,12 +4,13 @@
 from collections.abc import Callable, Sequence
 
 from demo import medians
-from docs.claims import losses, noise, policies, scale, scheduler, speed
+from docs.claims import losses, noise, pins, policies, scale, scheduler, speed, tails
 from docs.claims.claim import Claim, Claims, span
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, correction, markdown, paper, run_figures
 from experiments.common.figures.compare import BASE, LIMIT, Ratio
 from experiments.common.figures.limits import TOLD, limits
+from experiments.common.workloads import MATRIX
 
 
 def _of(results: Results, *balancers: str) -> list[Result]:
@@ -171,7 +172,9 @@ def _reference(results: Results) -> Claim:
 CLAIMS: Claims = {
     "demo": _demo,
     "demo-runs": _demo_runs,
-    "pinning-over-builtin": _range("subvolume-pinning", BASE, ".1f"),
+    "pinning-over-builtin-not-zipf": _range(
+        "subvolume-pinning", BASE, ".1f", only=[name for name in MATRIX if name != "zipf"]
+    ),
     "pinning-over-oracle": _range("subvolume-pinning", LIMIT, ".2f"),
     "lunule-over-builtin": _range("lunule", BASE, ".2f"),
     "lunule-mindex-over-builtin": _range("lunule-mindex", BASE, ".2f"),
@@ -186,12 +189,19 @@ CLAIMS: Claims = {
     "goals": _goals,
     "losses": _losses,
     "scheduler-losses": losses.claim,
+    "scheduler-short-least": losses.least_of_short,
     "adaptation": _adaptation,
     "lunule-to-auth": policies.to_auth,
+    "lunule-to-auth-mean": policies.mean_to_auth,
     "scale": _scale,
     "reference": _reference,
     "chance": noise.told,
+    "chance-five": noise.five,
+    "chance-five-wider": noise.wider,
+    "chance-by-load": noise.by_load,
     "scheduler-verdict": noise.verdict,
     **scheduler.CLAIMS,
     **speed.CLAIMS,
+    **pins.CLAIMS,
+    **tails.CLAIMS,
 }

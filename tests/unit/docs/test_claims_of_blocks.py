@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from docs.claims import blocks, losses, noise, scheduler, texts
+from docs.claims import blocks, losses, noise, scheduler, tails, texts
 from docs.claims.results import Results
 from experiments.common.cells import store
 from experiments.common.figures import correction
@@ -139,8 +139,89 @@ def test_the_range_of_the_option_alone_is_of_all_blocks() -> None:
 def test_what_is_beyond_chance_is_so_by_each_measure() -> None:
     assert noise.beyond([[1.5], [1.1], []], 1.3) == "more in 1 of 2"
     assert noise.beyond([[1.5, 1.2], [0.7, 0.6]], 1.3) == "less in 1 of 2"
-    assert noise.beyond([[1.5, 0.6]], 1.3) == "no"
-    assert noise.beyond([[]], 1.3) == "not known"
+    assert noise.beyond([[1.5, 0.6]], 1.3) == "none beyond"
+
+
+def test_a_load_whose_baselines_differ_more_is_judged_by_that() -> None:
+    bands = noise.Bands(1.35, {"mix": 1.57, "nlp": 1.19})
+    assert [bands.of(load) for load in ("mix", "nlp", "programs")] == [1.57, 1.35, 1.35]
+    found = noise.bands(RESULTS)
+    assert found.of("jumps") > found.of("mix") > found.every == found.of("nlp")
+    assert _text("chance-five").endswith(f" to {found.every:.2f}")
+    assert f"jumps {found.own['jumps']:.2f}" in _text("chance-five-wider")
+    widest = max(float(cell.split(" ")[0]) for cell in _row("chance-by-load", "mix")[1:])
+    assert widest == pytest.approx(found.of("mix"), abs=0.006)
+
+
+def _row(name: str, load: str) -> list[str]:
+    """The cells of a table's first row of a load."""
+    lines = (line.strip("| ").split(" | ") for line in _text(name).splitlines())
+    return next(cells for cells in lines if cells[0].split(" at ")[0] == load)
+
+
+def test_blocks_whose_scheduler_knew_something_are_apart() -> None:
+    primed = [not blocks.cold(of) for of in blocks.of_five_minutes(RESULTS)]
+    assert _text("scheduler-primed").startswith(f"{sum(primed)} of {len(primed)} blocks (")
+    before = block(cell(date="2026-11-28T11:15:08+00:00"))
+    since = block(cell(date="2026-11-28T11:48:36+00:00"))
+    assert not blocks.cold(before) and blocks.cold(since)
+    md, mix = _row("scheduler-verdict", "md"), _row("scheduler-verdict", "mix")
+    assert md[1].endswith("primed") and md[2] == "-" and md[3].startswith("2 of 2: ")
+    assert not mix[1].endswith("primed") and "1.33" in mix[3] and "1.33" not in mix[2]
+
+
+def test_the_mean_is_told_without_the_loads_that_make_most_of_it() -> None:
+    first, newest, calm = (
+        line.strip("| ").split(" | ") for line in _text("scheduler-seven-over-better").splitlines()[2:5]
+    )
+    assert _text("scheduler-seven") == f"{first[1]} by op/s, {first[2]} by op/s / C"
+    assert float(calm[1]) < float(first[1]) < float(newest[1])
+
+
+def test_who_ran_first_is_told() -> None:
+    first, of, last = map(int, re.findall(r"\d+", _text("scheduler-order")))
+    assert of == len(blocks.of_five_minutes(RESULTS)) and last < of / 4 < first, "the order was not rotated"
+
+
+def test_slow_operations_are_told_of_every_block() -> None:
+    worse, of = map(int, re.findall(r"(\d+) of (\d+)", _text("scheduler-p99-mix"))[0])
+    assert of == sum(blocks.load(b) == "mix" for b in blocks.of_five_minutes(RESULTS)) and worse > of / 2
+    assert _row("scheduler-tails", "mix")[3] == "181 / 268 / 118 / 99"
+    assert len(_text("scheduler-tails").splitlines()) == 2 + len(blocks.last(RESULTS))
+
+
+def test_what_the_scheduler_takes_outside_of_the_quota_is_told_by_quota() -> None:
+    ours = cell(ranks=5, cpu=used(0.02), mds_cpu=4)
+    found = block(ours, **{"builtin_to_auth": cell(ranks=5, cpu=used(0.01), mds_cpu=4)})
+    assert tails.outside(found) == pytest.approx(5.0), "0.01 of 0.2 cores"
+    assert len(_text("scheduler-outside").split(", ")) == 3
+
+
+def used(cores: float) -> list[dict[str, Any]]:
+    """CPU times of the manager, in a minute."""
+    return [{"t": t, "busy": t, "used": {"mgr": cores * t, "engine": 0.0}} for t in (0.0, 60.0)]
+
+
+def test_pins_are_told_run_by_run_and_why_they_gain() -> None:
+    runs = [float(ratio) for ratio in _text("pinning-zipf-runs").split(", ")]
+    assert len(runs) == 3 and "5.49" in _row("pinning", "zipf")[1]
+    used, needed, served = map(float, re.findall(r"[\d.]+", _text("pinning-zipf-split")))
+    assert used * needed * served == pytest.approx(runs[1], rel=0.02)
+    assert all(float(ratio) < 1.0 for ratio in _text("pinning-mix-runs-oracle").split(", ")), "a loss"
+    assert float(_text("settled-zipf-pinning-over-to-auth")) < 1.2
+
+
+def test_the_correction_is_told_with_either_half_as_the_judge() -> None:
+    rows = [line.strip("| ").split(" | ") for line in _text("reference-halves").splitlines()[2:]]
+    assert rows[0][1] == f"{correction.fitted(RESULTS.cells('reference/*')).exponent:.2f}"
+    assert float(rows[1][1]) > 3.0 and float(rows[1][4].rstrip(" %")) > 5.0, "it would not be kept"
+
+
+def test_blocks_of_lunule_with_the_option_have_their_commit() -> None:
+    rows = [line.strip("| ").split(" | ") for line in _text("lunule-to-auth").splitlines()[2:]]
+    named = [tuple(row[:2]) for row in rows if " at " in row[0]]
+    assert len(set(named)) == len(named)
+    assert [row[0] for row in rows if row[0].startswith("mean of ")] == ["mean of 7 loads, newest"]
 
 
 def test_a_run_that_does_not_count_says_so_where_it_is_shown_in_parts() -> None:
@@ -185,7 +266,8 @@ def test_losses_of_the_scheduler_are_told_of_every_block() -> None:
     assert "cnn (2), two or three minutes | 1 of 1, least 0.69 (four)" in _text("scheduler-losses")
     low, _ = map(float, _text("scheduler-over-better").split(" to "))
     assert low == 0.81, "the range begins at the greatest loss"
-    assert "| 0.81 to " in next(row for row in _text("scheduler-verdict").splitlines() if "dbench" in row)
+    assert ": 0.81 to " in next(row for row in _text("scheduler-verdict").splitlines() if "dbench" in row)
+    assert _text("scheduler-short-least") == "0.69 in cnn"
 
 
 def test_a_machine_that_was_full_for_a_part_of_a_run_is_told() -> None:

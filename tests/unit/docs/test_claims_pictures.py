@@ -28,3 +28,17 @@ def test_the_newest_block_alone_is_filled() -> None:
     (panel, *_) = PICTURES[0].panels.values()
     for dots in panel(results).values():
         assert {dot.up for dot in dots if dot.filled} <= {1.0}
+
+
+def test_the_greatest_loss_by_what_a_rank_serves_is_drawn() -> None:
+    results = Results(checkout() / pictures.HOME)
+    (panel, *_) = PICTURES[0].panels.values()
+    assert min((dot.ratio, dot.mark) for dot in panel(results)["dbench"]) == (
+        pytest.approx(0.81, abs=0.01),
+        "D",
+    )
+
+
+def test_what_may_be_chance_is_the_loads_own() -> None:
+    chance = PICTURES[0].chance(Results(checkout() / pictures.HOME))
+    assert chance("mix") > chance("nlp")
