@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
@@ -19,11 +20,18 @@ from ..plan.ranks import parse_ranks
 from ..policy.switch import policy_in_force, turning_off
 
 T = TypeVar("T")
+NO_HOOK = (
+    "these MDSs neither obey nor change a mask: take it off when MDSs with the hook are back ('setfattr -x')"
+)
 UNANSWERED = "an earlier change of it was not answered yet and may still be made"
 
 
 class Gone(NotFound):
     """The directory was deleted, or another one has its name."""
+
+
+class NotTaken(CephError):
+    """These MDSs know no such attribute: nobody can set it, nor take it off."""
 
 
 class Change(Protocol):
@@ -135,6 +143,15 @@ class MaskChange(DirectoryChange):
     def value(self, mount: FileSystem) -> str:
         """The mask as a list of ranks, or "-1"."""
         return mount.mask(self.path)
+
+    def write(self, value: str, was: str, may: Callable[[], bool]) -> None:
+        """Set it. :raises NotTaken: MDSs without our hook show one that is there, and no more"""
+        try:
+            super().write(value, was, may)
+        except CephError as e:
+            if e.code == errno.EINVAL and self.host.has_hook(self.fs) is False:
+                raise NotTaken(NO_HOOK) from e
+            raise
 
     def arrived(self, value: str) -> bool:
         """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""

@@ -7,6 +7,7 @@ intent -> undone                   forward, where that could not be set in time
 (none) -> skipped                  its directory is gone, or an operator changed the value since
 intent|done -> undoing -> undone   rollback: back to the rank it came from, then the old value
 intent|done -> kept                rollback: an operator changed the value since, or a policy of ours needs it
+intent -> skipped, undoing -> kept these MDSs do not take such a value, old or new
 """
 
 from __future__ import annotations
@@ -263,6 +264,11 @@ class StepCore:
     def _to(self, state: str, why: str = "") -> Transition:
         old = self._record.old if self._record is not None else ""
         return Transition(Record(state, old, self._now, shortened(why)))
+
+
+def not_taken(step: Step, record: Record, write: str | None, why: str, now: float) -> Record:
+    """What becomes of a step, ``record`` so far, where MDSs take no such value as it was to ``write``."""
+    return Record(SKIPPED if write == step.value else KEPT, record.old, now, why)
 
 
 @dataclass(frozen=True)

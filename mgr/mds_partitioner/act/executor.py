@@ -26,12 +26,24 @@ from .changes import (
     ConfigChange,
     DirectoryChange,
     Gone,
+    NotTaken,
     PinChange,
     Whereabouts,
     bind,
 )
 from .choice import begun_by_another, later, replaced_since, taken_since
-from .core import SETTLED, Seen, StepCore, Transition, after_tick, next_step, paused, same, shortened
+from .core import (
+    SETTLED,
+    Seen,
+    StepCore,
+    Transition,
+    after_tick,
+    next_step,
+    not_taken,
+    paused,
+    same,
+    shortened,
+)
 from .halts import Halts
 from .journal import Journal
 from .polls import MOST as NOT_ANSWERED
@@ -316,7 +328,11 @@ class Executor:
         free = run.plan.force or what.write != step.value or self._distributes(run, i)
         if isinstance(change, DirectoryChange) and not free:
             change = replace(change, unless_held=True)  # he may be quicker still
-        self._do(run, began, i, change, what, seen.value or "", now)
+        try:
+            self._do(run, began, i, change, what, seen.value or "", now)
+        except NotTaken as e:
+            ended = not_taken(step, run.records[i], what.write, str(e), at)
+            self._do(run, began, i, None, Transition(ended), "", now)
         if seen.in_doubt:
             raise Doubtful(seen.in_doubt)
 

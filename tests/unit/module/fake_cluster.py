@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import re
@@ -147,6 +148,8 @@ class Mount:
         }[attribute]
         if path in self._cluster.refused:
             raise CephError(f"cannot set {attribute} of {path!r}: Operation not permitted")
+        if kind == "mask" and not self._cluster.hook:
+            raise CephError(f"cannot set {attribute} of {path!r}: Invalid argument", errno.EINVAL)
         self._cluster.event(f"{kind} {path} {value}")
         setattr(self._cluster.directories[ino], kind, int(value) if kind == "pin" else value)
 
@@ -190,6 +193,7 @@ class FakeCluster:
         self.links: dict[str, str] = {}  # symbolic links, and what they lead to, whole
         self.checks: dict[str, HealthCheck] = {}
         self.refused: set[str] = set()  # paths whose attributes the MDSs do not let us set
+        self.hook = True  # stock MDSs show a mask that is there, and take none
         self.events: list[str] = []
         self.watch: Callable[[str], None] = lambda text: None  # told of each event
         self.crash_at: int | None = None
@@ -253,6 +257,10 @@ class FakeCluster:
             "balancer": state.balancer,
             "bal_rank_mask": state.bal_rank_mask,
         }
+
+    def has_hook(self, fs: FsState) -> bool:
+        """Host.has_hook."""
+        return self.hook
 
     def report_period(self) -> float:
         """Host.report_period."""

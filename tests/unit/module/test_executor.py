@@ -382,6 +382,31 @@ def test_a_distributed_directory_is_waited_for_and_rolled_back() -> None:
     assert cluster.snapshot() == before
 
 
+def test_a_mask_stays_where_stock_mdss_have_replaced_those_with_the_hook() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {100: 1}, masks={103: "1,2"}), [])
+    manager.journal.head(run, state=RUNNING)
+    until(manager, run, DONE)
+    cluster.hook = False
+    manager.journal.head(run, state=ROLLING_BACK)
+    until(manager, run, ROLLED_BACK)
+    assert (cluster.directories[103].mask, cluster.directories[100].pin) == ("1,2", -1)
+    assert (run.records[1].state, run.records[1].old) == (KEPT, "-1")
+    assert "MDSs with the hook are back" in run.records[1].why
+
+
+def test_stock_mdss_are_given_no_mask() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(plan(cluster, {100: 1}, masks={103: "1,2"}), [])
+    manager.journal.head(run, state=RUNNING)
+    cluster.hook = False
+    until(manager, run, DONE)
+    assert (run.records[0].state, run.records[1].state) == (APPLIED, SKIPPED)
+    assert "neither obey nor change a mask" in run.records[1].why
+
+
 def test_a_mask_that_an_operator_changed_since_is_kept() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
