@@ -271,6 +271,14 @@ class ConfigChange:
         """As for a setting."""
         return UNANSWERED if self.option.host.mon_in_flight(who="mds", name=self.option.name) else ""
 
+    def stays(self) -> str:
+        """In words, why it is not put back."""
+        return (
+            "it is yours since another plan was forgotten ('partition rm')"
+            if self.option.is_operators()
+            else ""
+        )
+
     def ephemeral(self) -> bool:
         """No directory."""
         return False

@@ -54,6 +54,7 @@ class Seen:
     :ivar barred: in words, why it must not be set, force or not
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both
+    :ivar stays: in words, why it is not put back
     :ivar overtaken: it had the planned value, and a later plan of ours has replaced that
     :ivar taken: an operator took away what a later plan had set; asked before it is begun, and, where it has
         the planned value or is on its way home, when it is to be undone
@@ -68,6 +69,7 @@ class Seen:
     waited: float = 0.0
     shared: bool = False
     barred: str = ""
+    stays: str = ""
     overtaken: bool = False
     taken: bool = False
 
@@ -245,6 +247,8 @@ class StepCore:
             return self._to(UNDONE, "" if record.why == ON_ITS_WAY else record.why)
         if seen.shared:
             return self._to(KEPT, "the policy of 'balance on' needs it: 'balance off' puts it back")
+        if seen.stays:
+            return self._to(KEPT, seen.stays)
         undoing = record.state == UNDOING
         if same(step, seen.value, step.value) and not seen.taken:
             # MDSs that have begun to move it do not look at its pin again: it may arrive all the same.

@@ -378,6 +378,7 @@ class Executor:
             held=self._held(run, i, change, value),
             barred=self._barred(run, i, change, value) or self._begun_by_another(run, i, value),
             shared=isinstance(change, AutomateChange) and change.shared(),
+            stays=change.stays() if isinstance(change, ConfigChange) else "",
             waited=waited,
             overtaken=under_way and not as_set and replaced_since(run, step, self._runs()),
             taken=(record is None or (back and (as_set or on_way_home(step, record, value))))

@@ -127,12 +127,17 @@ class Plans:
     def _options(self, runs: Sequence[Run]) -> list[tuple[SharedOption, Record]]:
         """Options of the cluster that plans have set, or are about to."""
         return [
-            (SharedOption(self._host, step.target, user_of(run), step.value), record)
+            (self._option(run, i), record)
             for run in runs
             if run.head.state != ROLLED_BACK
             for i, record in tuple(run.records.items())
-            if (step := run.plan.steps[i]).kind == CONFIG_STEP and record.state in IN_FORCE
+            if run.plan.steps[i].kind == CONFIG_STEP and record.state in IN_FORCE
         ]
+
+    def _option(self, run: Run, i: int) -> SharedOption:
+        """The option of the cluster that a step of a plan sets."""
+        step = run.plan.steps[i]
+        return SharedOption(self._host, step.target, user_of(run), step.value)
 
     def known(self) -> list[Run]:
         """Every plan. :raises Unavailable: the journal was not read yet."""
@@ -363,20 +368,24 @@ class Plans:
                 raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
             self._journal.catch_up(run.plan.fscid)  # or what is written later would bring it back
             self._hand_over(run)
+            left = self._left(run)
+            for i in left:
+                if run.plan.steps[i].kind == CONFIG_STEP:
+                    self._option(run, i).leave()
             self._journal.forget(run)
             with self._lock:  # a new list: others may be going through the old one
                 self._runs = [other for other in self.known() if other is not run]
         self._sweep(self.known)
         self._journal.sweep(run.id)
-        return self._left(run)
+        return len(left)
 
-    def _left(self, run: Run) -> int:
-        """How many steps of a plan are in force, and no later one of ours holds what they are about."""
+    def _left(self, run: Run) -> list[int]:
+        """Steps of a plan that are in force, and no later one of ours holds what they are about."""
         if self._host.fs_by_id(run.plan.fscid) is None:
-            return 0
+            return []
         later = (other for other in self.known() if choice.made_after(other, run))
         held = {step.about for step, _ in steps_in_force(later, run.plan.fscid)}
-        return sum(run.plan.steps[i].about not in held for _, i, _ in in_force([run], run.plan.fscid))
+        return [i for _, i, _ in in_force([run], run.plan.fscid) if run.plan.steps[i].about not in held]
 
     def _names(self) -> set[str]:
         """Every name that a plan has, on whatever file system."""

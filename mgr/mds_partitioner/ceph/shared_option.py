@@ -85,6 +85,18 @@ class SharedOption:
         if alone == bool(self._claims()):
             self.host.set_mds_option(self.name, self.wanted if alone else old)
 
+    def leave(self) -> None:
+        """From now on it is an operator's as it is, if this user has set it: no other one puts back what was
+        there before. The claim goes with its user."""
+        claims = self._claims()
+        if claims.pop(self.user, None) is not None and self.is_set():
+            for other in claims:
+                self._claim(other, self.wanted)
+
+    def is_operators(self) -> bool:
+        """Is it left to an operator as it is (see ``leave``)?"""
+        return self.replaced() == self.wanted
+
     def let_go(self) -> None:
         """The option is not this user's any more, and is left as it is. A claim that was not answered yet may
         not show: it goes, too, as the mon takes one after the other."""

@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import Crash, FakeCluster, Manager, plan
+from fake_cluster import LOG, Crash, FakeCluster, Manager, plan
 from hypothesis import given
 from hypothesis import strategies as st
 from test_switch import HINTS, fresh, next_manager, push, restore
 
-from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING
+from mds_partitioner.act.registry import Plans
+from mds_partitioner.act.run import DONE, KEPT, ROLLED_BACK, ROLLING_BACK, RUNNING, Run
 from mds_partitioner.ceph.shared_option import SharedOption, sweep
+from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.policy import switch as switching
@@ -115,6 +117,36 @@ def test_a_plan_that_nobody_can_read_any_more_holds_nothing() -> None:
     sweep(cluster.store, ("plan",), lambda: {"plan/b"})
     option(cluster, "plan/b").give_back("")
     assert (cluster.options[TO_AUTH], cluster.store.data) == ("", {})
+
+
+def test_what_a_forgotten_plan_leaves_to_the_operator_is_taken_from_him_by_nobody() -> None:
+    """Plan 'a' of one file system and plan 'b' of another one have set the same option."""
+    cluster = FakeCluster()
+    one, other = cluster.state, replace(cluster.state, name="b", fscid=2)
+    manager = Manager(cluster)
+
+    def takes(state: str, run: Run, until: str) -> None:
+        cluster.state = one if run.plan.fscid == 1 else other
+        manager.journal.head(run, state=state)
+        while run.head.state != until:
+            manager.tick(run)
+
+    made = plan(cluster, {}, option=TO_AUTH)
+    for run in [
+        manager.journal.create(replace(made, name=fs.name, fs=fs.name, fscid=fs.fscid), [])
+        for fs in (one, other)
+    ]:
+        takes(RUNNING, run, DONE)
+    plans = Plans(cluster, manager.journal, lambda: Now(1000.0, 0.0), LOG)
+    plans.load()
+    cluster.state = one
+    assert plans.remove(one.name) == 1
+    takes(ROLLING_BACK, run, ROLLED_BACK)
+    assert (cluster.options[TO_AUTH], cluster.store.items("option/")) == ("true", {})
+    assert (run.records[0].state, run.records[0].why) == (
+        KEPT,
+        "it is yours since another plan was forgotten ('partition rm')",
+    )
 
 
 @pytest.mark.parametrize("policy_first", [True, False])
