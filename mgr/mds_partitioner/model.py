@@ -43,6 +43,15 @@ class FsState:
         """The MDSs in state up:active, by rank."""
         return tuple(sorted((m for m in self.mds if m.state == "up:active"), key=lambda m: m.rank))
 
+    def has(self, pool: Optional[int]) -> bool:
+        """Is that its metadata pool, with all that was set of directories? None: unknown, and believed."""
+        return pool in (None, self.metadata_pool)
+
+
+def other_pools(fs: str) -> str:
+    """Of something that was made for a file system of that name or id: why it is held."""
+    return f"file system '{fs}' has other pools than when this was made (fs swap?)"
+
 
 @dataclass(frozen=True)
 class HealthCheck:

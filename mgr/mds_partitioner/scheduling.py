@@ -26,7 +26,7 @@ from .errors import (
     PartitionerError,
     Unavailable,
 )
-from .model import FsState
+from .model import FsState, other_pools
 from .observe.sessions import clients_at
 from .plan.plan import Plan
 from .schedule.catalogue import Catalogue
@@ -86,9 +86,10 @@ class Scheduling:
         if mode is not None and mode not in MODES:
             raise BadInput(f"'{mode}' is not a mode: use {' or '.join(MODES)}")
         now = self._now()
-        watch = known = self._ledger.get(fs.fscid)
+        watch = known = self._own(fs)
         if watch is None:  # what is to be stopped must be known, from now on
-            watch = Watch(Kept(fs.name, OFF, now.wall), Catalogue(self._host, now.wall, self._now))
+            kept = Kept(fs.name, OFF, now.wall, metadata_pool=fs.metadata_pool)
+            watch = Watch(kept, Catalogue(self._host, now.wall, self._now))
             self._ledger.add(fs.fscid, watch)
         if mode is None and watch.kept.mode in MODES:
             return self.get(fs)
@@ -111,6 +112,18 @@ class Scheduling:
                     watch.kept, watch.unsaved = replace(watch.kept, turns=turns), True
                 self._begin_anew(watch)
         return self.get(fs)
+
+    def _own(self, fs: FsState) -> Watch | None:
+        """What was kept of it; not of another one that had its id, which is written over.
+
+        :raises Busy: that one is not off
+        """
+        watch = self._ledger.get(fs.fscid)
+        if watch is None or fs.has(watch.kept.metadata_pool):
+            return watch
+        if watch.kept.mode != OFF:
+            raise Busy(f"{other_pools(fs.name)}: 'ceph mds_partitioner scheduler stop {fs.name}' first")
+        return None
 
     @contextmanager
     def _taken_back(self, fs: FsState, watch: Watch, *, new: bool) -> Iterator[None]:
@@ -231,6 +244,8 @@ class Scheduling:
             raise JournalError(f"{_unread(fs)}: it is off as soon as it was")
         watch = self._ledger.find(fs)
         if rollback:
+            if not fs.has(watch.kept.metadata_pool):
+                raise Busy(other_pools(fs.name))
             self._refuse_under_newer(fs, watch)
         if rollback or watch.kept.mode in MODES:
             self._ledger.order(fs.fscid, watch, mode=UNDOING if rollback else OFF, paused=False, until=None)

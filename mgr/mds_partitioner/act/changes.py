@@ -207,7 +207,7 @@ class SettingChange:
         """The file system as the mon has it: the manager's FSMap lags behind."""
         answer = self.host.mon("fs get", fs_name=self.fs.name, format="json")
         found = fs_state(json.loads(answer))
-        if found.fscid != self.fs.fscid:
+        if (found.fscid, found.metadata_pool) != (self.fs.fscid, self.fs.metadata_pool):
             raise CephError(f"'{self.fs.name}' is another file system now")
         return found
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..ceph.filesystem import NO_MASK
 from ..errors import BadInput, Busy
-from ..model import NO_PIN
+from ..model import NO_PIN, FsState
 from ..plan.anew import plan_anew
-from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About, Step
+from ..plan.plan import DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, About, Plan, Step
 from .core import same
 from .run import (
     ACTIVE,
@@ -33,6 +33,7 @@ from .run import (
 
 NOTHING = {PIN_STEP: str(NO_PIN), MASK_STEP: NO_MASK, DISTRIBUTED_STEP: "0"}  # of what places a directory
 LATER = 0.001  # s between two plans, at least
+NOWHERE = -2  # less a pool: the id of a file system that is none any more
 SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
 
 
@@ -209,6 +210,19 @@ def _replaces_others(run: Run, ours: Mapping[About, Collection[str]]) -> bool:
     to_be_begun = (step for i, step in enumerate(run.plan.steps) if i not in run.records)
     replaced = (step for step in to_be_begun if step.expected != NOTHING.get(step.kind, step.expected))
     return not run.plan.force and any(step.expected not in ours.get(step.about, ()) for step in replaced)
+
+
+def home_of(plan: Plan, there: Collection[FsState]) -> int:
+    """Of which file system a plan is: that which has its metadata pool, whatever its id is by now.
+
+    :return: its id; one below 0 where the plan's own has other pools, and none has these
+    """
+    pool = plan.metadata_pool
+    own = next((fs for fs in there if fs.fscid == plan.fscid), None)
+    if pool is None or (own is not None and own.has(pool)):
+        return plan.fscid
+    same = (fs.fscid for fs in there if fs.metadata_pool == pool)
+    return next(same, plan.fscid if own is None else NOWHERE - pool)
 
 
 def later(runs: Iterable[Run], fscid: int, wall: float) -> float:

@@ -14,7 +14,7 @@ from ..abreast import MOST
 from ..ceph.host import Host
 from ..clock import Now
 from ..errors import CephError, JournalError, PartitionerError, Unavailable, unexpected
-from ..model import FsState
+from ..model import FsState, other_pools
 from ..options import Settings
 from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, RANK_MASK, Plan, Step
 from ..verify.guards import Hold, late_clients
@@ -131,6 +131,8 @@ class Executor:
                 began = run.head
             elif began.state not in ACTIVE or held_by_operator(run, now):
                 return
+            elif not fs.has(run.plan.metadata_pool):
+                raise CephError(other_pools(run.plan.fs))
             else:
                 self._release(run, now)
                 self._leave_unwanted(run, began, settings, now)

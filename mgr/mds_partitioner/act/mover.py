@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -68,9 +68,13 @@ class Mover:
     def tick(self, each: Each = in_turn) -> None:
         """Take every active plan one step further, and end those whose file system was removed; tell the mon
         what it did not answer."""
-        there = {fs.fscid for fs in self._host.file_systems()}
-        due = dict.fromkeys([*(run.plan.fscid for run in self._due(there)), *self._journal.behind()])
-        each({fscid: partial(self._tick_all, fscid, there) for fscid in due})
+        known = self._host.file_systems()
+        there = {fs.fscid for fs in known}
+        away = [run for run in self._plans.read() if self._plans.is_away(run, known)]
+        due = dict.fromkeys(
+            [*(run.plan.fscid for run in (*away, *self._due(there))), *self._journal.behind()]
+        )
+        each({fscid: partial(self._tick_all, fscid, known) for fscid in due})
 
     def _due(self, there: Collection[int]) -> list[Run]:
         """Plans of which something is to be done. ``there``: IDs of the file systems that there are."""
@@ -81,9 +85,11 @@ class Mover:
             or (run.plan.fscid not in there and (run.head.state != ROLLED_BACK or run.plan.scheduled))
         ]
 
-    def _tick_all(self, fscid: int, there: Collection[int]) -> None:
+    def _tick_all(self, fscid: int, known: Sequence[FsState]) -> None:
+        there = {fs.fscid for fs in known}
         try:
             self._journal.catch_up(fscid)
+            self._plans.follow(fscid, known)
         except JournalError as e:
             self._failed()
             self._log.warning("the mon is told again: %s", e)

@@ -55,7 +55,10 @@ def run_of(id_: str, parts: Mapping[str, str]) -> Run:
         raise ValueError("its parts are not those that were written")
     ranks = seal.get("ranks")
     plan = replace(
-        Plan.from_json(text), analyzed=seal.get("analyzed"), ranks=None if ranks is None else tuple(ranks)
+        Plan.from_json(text),
+        analyzed=seal.get("analyzed"),
+        ranks=None if ranks is None else tuple(ranks),
+        metadata_pool=seal.get("metadata_pool"),
     )
     begun = "".join(part for key, part in sorted(parts.items()) if key.startswith("done/"))
     records = {int(i): Record(**record) for i, record in json.loads(begun or "{}").items()}

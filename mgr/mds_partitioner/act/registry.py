@@ -71,7 +71,7 @@ class Plans:
         for run in filter(_only_proposed, read):
             self._journal.drop(run.id, run.plan.fscid)
             self.dropped.setdefault(run.plan.fscid, set()).add(run.plan.name)
-        runs = [run for run in read if not _only_proposed(run)]
+        runs = _at_home([run for run in read if not _only_proposed(run)], self._host.file_systems())
         now = self._now()
         for run in runs:
             if run.head.state not in (READY, DONE, ROLLED_BACK):
@@ -147,7 +147,28 @@ class Plans:
 
     def of(self, fs: FsState) -> list[Run]:
         """The plans of a file system, oldest first."""
-        return [run for run in self.known() if run.plan.fscid == fs.fscid]
+        return [run for run in self.known() if run.plan.fscid == fs.fscid and fs.has(run.plan.metadata_pool)]
+
+    def follow(self, fscid: int, there: Sequence[FsState]) -> None:
+        """What was planned for a file system of this id, and whose directories another one has by now ('fs
+        swap', 'fs new --recover'), is that one's. Nobody executes it meanwhile.
+
+        :raises JournalError: something is not written yet that must be written before
+        """
+        away = [run for run in self.read() if run.plan.fscid == fscid and self.is_away(run, there)]
+        if not away:
+            return
+        self._journal.catch_up(fscid)
+        for run in _at_home(away, there):
+            self._log.warning(
+                "plan %s is of file system %d now, not %d", run.plan.name, run.plan.fscid, fscid
+            )
+        self._claim(self.known())  # by its id the scheduler of a file system has claims
+        self._sweep(self.known)
+
+    def is_away(self, run: Run, there: Sequence[FsState]) -> bool:
+        """Is it of another file system than is known?"""
+        return choice.home_of(run.plan, there) != run.plan.fscid
 
     def of_removed(self) -> list[Run]:
         """Plans of file systems that are gone, oldest first: they have ended, or are about to."""
@@ -397,6 +418,15 @@ class Plans:
             name = choice.next_name(self._names() | self._creating)
             self._creating.add(name)
         return name
+
+
+def _at_home(runs: list[Run], there: Sequence[FsState]) -> list[Run]:
+    """With the ids that their file systems have by now, and with their pools."""
+    pools = {fs.fscid: fs.metadata_pool for fs in there}
+    for run in runs:
+        home = choice.home_of(run.plan, there)
+        run.plan = replace(run.plan, fscid=home, metadata_pool=pools.get(home, run.plan.metadata_pool))
+    return runs
 
 
 def _only_proposed(run: Run) -> bool:

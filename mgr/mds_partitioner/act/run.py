@@ -12,7 +12,7 @@ from typing import Any
 from ..ceph.host import FS_TIMEOUT
 from ..clock import Now
 from ..errors import JournalError, NotFound
-from ..model import NO_PIN
+from ..model import NO_PIN, other_pools
 from ..observe.subtrees import ancestors
 from ..plan.plan import (
     AUTOMATE,
@@ -236,7 +236,8 @@ def removed(run: Run) -> dict[str, object]:
     """What becomes of a plan whose file system is gone: only settings of the whole cluster can be undone."""
     if run.head.state in (ROLLING_BACK, ROLLED_BACK):
         return {}
-    why = f"file system '{run.plan.fs}' was removed"
+    fs = run.plan.fs
+    why = f"file system '{fs}' was removed" if run.plan.fscid >= 0 else other_pools(fs)
     return {"state": ROLLING_BACK, "why": why, "by_operator": False, "until": None}
 
 

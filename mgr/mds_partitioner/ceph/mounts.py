@@ -37,6 +37,7 @@ UNMOUNT_TIMEOUT = 10.0  # s: an unmount waits for the MDSs
 class _Mounted:
     """One file system. Mounts are kept a file system, so that one that hangs holds up no other."""
 
+    pool: int  # of its metadata
     client: CephfsClient
     workers: Workers
     askers: Workers
@@ -121,10 +122,14 @@ class Mounts:
 
     def _of(self, fs: FsState) -> _Mounted:
         with self._lock:
+            mounted = self._mounted.get(fs.fscid)
+        if mounted is not None and mounted.pool != fs.metadata_pool:
+            self._leave([fs.fscid])  # another file system has its id by now ('fs swap')
+        with self._lock:
             if fs.fscid not in self._mounted:
                 workers = Workers(f"libcephfs calls on '{fs.name}'", THREADS)
                 askers = Workers(f"questions to '{fs.name}'", ASKERS)
-                self._mounted[fs.fscid] = _Mounted(self._client(), workers, askers)
+                self._mounted[fs.fscid] = _Mounted(fs.metadata_pool, self._client(), workers, askers)
             return self._mounted[fs.fscid]
 
     def _client(self) -> CephfsClient:

@@ -16,7 +16,7 @@ About = tuple[str, int, str]
 ATTRIBUTES = {PIN_STEP: PIN, MASK_STEP: BAL_MASK, DISTRIBUTED_STEP: DISTRIBUTED}
 
 OF_ALL = -1  # row of a setting or an option
-IN_SEAL = ("analyzed", "ranks")
+IN_SEAL = ("analyzed", "ranks", "metadata_pool")
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ class Plan:
     :ivar scheduled: the scheduler made it
     :ivar analyzed: when the analysis ended that it is made from, as created; None: it is from none
     :ivar ranks: those that it was to use; None: all that there were, or an earlier version made it
+    :ivar metadata_pool: its file system's, whatever that is called; None: an earlier version made it
     :ivar replaces: journal ids of the plans that this one was merged from
     """
 
@@ -115,6 +116,7 @@ class Plan:
     replaces: tuple[str, ...] = ()
     analyzed: Optional[float] = None
     ranks: Optional[tuple[int, ...]] = None
+    metadata_pool: Optional[int] = None
 
     def to_json(self) -> str:
         """The journal's body of a plan. Version 0.9.0 refuses a field that it does not know, so what came

@@ -117,6 +117,7 @@ def make_plan(
         name=name,
         fs=c.fs.name,
         fscid=c.fs.fscid,
+        metadata_pool=c.fs.metadata_pool,
         created=now,
         heavy_mode=c.heavy_mode,
         heavy_ranks=heavy_on(table, answer, c),

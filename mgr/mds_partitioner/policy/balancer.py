@@ -18,7 +18,7 @@ from ..clock import Now
 from ..errors import Busy, NotPermitted, PartitionerError, Unheard, unexpected
 from ..judge.history import History
 from ..judge.verdict import Verdict
-from ..model import FsState
+from ..model import FsState, other_pools
 from ..observe.ranks import silent
 from ..options import Settings
 from ..plan.circumstances import FORWARDS
@@ -109,6 +109,8 @@ class Balancer:
 
     def _on(self, fs: FsState, kind: str, text: str, force: bool, to_auth: bool, turn: Turn) -> Switch:
         before = self._board.get(fs.fscid)
+        if before is not None and not fs.has(before.metadata_pool):
+            raise NotPermitted(f"the policy: {other_pools(fs.name)}: 'balance off' forgets it")
         self._refuse(fs, force)
         present = switching.option(self._host, fs.fscid).read() if to_auth else FORWARDS
         same = before is not None and _same(before, kind, text, to_auth) and switching.in_force(fs, before)
@@ -146,6 +148,7 @@ class Balancer:
             objects=before.objects if before else (),
             to_auth=before.to_auth if before else switching.LEFT,
             old_to_auth=before.old_to_auth if before else "",
+            metadata_pool=fs.metadata_pool,
         )
         fresh = switching.asking(fresh, to_auth, present)
         self._watches[fs.fscid] = Watch(pushed=now.steady)
@@ -288,6 +291,8 @@ class Balancer:
         fs = self._host.fs_by_id(fscid)
         if fs is None:
             self._forget_if_gone(switch, turn)
+        elif not fs.has(switch.metadata_pool):
+            watch.problem = f"{other_pools(switch.fs)}: 'balance off' forgets it"
         elif switch.state == TURNING_OFF:
             if now.steady >= watch.again:
                 watch.again = now.steady + AGAIN  # also when nothing but the objects is left

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Switching a file system over to a policy of ours and back, journal first.
 
-balance/FSCID   one record a file system: what was replaced, which objects are ours, how far it got.
+balance/FSCID        one record a file system: what was replaced, which objects are ours, how far it got.
+balance-pool/FSCID   its metadata pool, as its id may become another one's. Old versions refuse a field more.
 Each write of the record comes before the change it speaks of; every step may be made twice. Pure functions of
 the record and of the file system as it is tell the steps; ``carry_out`` makes one.
 """
@@ -22,7 +23,7 @@ from ..plan.ranks import mask_of
 from ..store import NewerFormat, Store, by_fs, marked, unmarked
 from .hints import INTERVAL, PREFIX, Growth, Hints
 
-RECORDS = "balance/"  # keys: one a file system
+RECORDS, POOLS = "balance/", "balance-pool/"  # keys: one a file system
 TURNING_ON, ON, TURNING_OFF = "turning-on", "on", "turning-off"
 LEFT, SETTING, SET, RETURNING = "left", "setting", "set", "returning"  # mds_forward_all_requests_to_auth
 KEPT_OBJECTS = 2  # an MDS that has not seen the newest FSMap may still read the object before
@@ -46,6 +47,7 @@ class Switch:
     pushed: float = 0.0  # Unix time of the last push, s
     to_auth: str = LEFT
     old_to_auth: str = ""  # what the option had been, unless it is left alone
+    metadata_pool: int | None = None  # of the file system; None: an earlier version made it
 
 
 def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
@@ -54,11 +56,12 @@ def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
     :raises JournalError: the store does not answer
     """
     items, found, unreadable = store.items(RECORDS), dict[int, Switch](), dict[str, str]()
+    pools = {fscid: int(text) for fscid, text in _pools(store).items() if text.lstrip("-").isdecimal()}
     for fscid, _, key in by_fs(items, RECORDS):
         if key != user(fscid):
             continue
         try:
-            found[fscid] = _switch(json.loads(items[key]))
+            found[fscid] = replace(_switch(json.loads(items[key])), metadata_pool=pools.get(fscid))
         except NewerFormat as e:
             unreadable[key] = str(e)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
@@ -66,10 +69,28 @@ def load(store: Store) -> tuple[dict[int, Switch], dict[str, str]]:
     return found, unreadable
 
 
+def _pools(store: Store) -> dict[int, str]:
+    return {fscid: text for key, text in store.items(POOLS).items() for fscid, _, _ in by_fs([key], POOLS)}
+
+
+def forget(store: Store, fscid: int) -> None:
+    """Remove a record."""
+    store.delete(user(fscid))
+    store.delete(f"{POOLS}{fscid}")
+
+
+def _keep(store: Store, switch: Switch) -> None:
+    pool = switch.metadata_pool
+    if pool is not None and _pools(store).get(switch.fscid) != str(pool):
+        store.put(f"{POOLS}{switch.fscid}", str(pool))
+    store.put(user(switch.fscid), json.dumps(marked(_fields(switch))))
+
+
 def remainder(host: Host, fs: FsState, hints: Hints) -> Switch:
     """What is to be undone where an object of ours is in force and no record says since when."""
     ours, replaced = (fs.balancer,), option(host, fs.fscid).replaced()
     found = Switch(fs.name, fs.fscid, TURNING_OFF, "", "", "", False, 0.0, hints, fs.balancer, ours)
+    found = replace(found, metadata_pool=fs.metadata_pool)
     return found if replaced is None else replace(found, to_auth=SET, old_to_auth=replaced)
 
 
@@ -87,6 +108,7 @@ def _fields(switch: Switch) -> dict[str, Any]:
     fields = asdict(switch)
     if switch.hints.interval == INTERVAL:
         del fields["hints"]["interval"]  # versions that know of no other read such a record, too
+    del fields["metadata_pool"]
     return fields
 
 
@@ -301,9 +323,9 @@ def left_alone(switch: Switch, fs: FsState, to_auth: str, plan: str | None, late
 def carry_out(host: Host, step: Step, text: str) -> None:
     """Make one step; ``text``: the policy to write. :raises PartitionerError: it failed, or may have."""
     if isinstance(step, Save):
-        host.store.put(user(step.switch.fscid), json.dumps(marked(_fields(step.switch))))
+        _keep(host.store, step.switch)
     elif isinstance(step, Forget):
-        host.store.delete(user(step.fscid))
+        forget(host.store, step.fscid)
     elif isinstance(step, WriteObject):
         host.write_object(step.pool, step.name, text)
     elif isinstance(step, RemoveObject):
@@ -357,11 +379,17 @@ def taken_over(fs: FsState, switch: Switch) -> bool:
 
 def turning_off(store: Store, fs: FsState) -> bool:
     """Is a policy of ours in force that is just about to be turned off?"""
-    switch = load(store)[0].get(fs.fscid) if fs.balancer.startswith(PREFIX) else None
+    switch = _found(store, fs)
     return switch is not None and switch.state == TURNING_OFF and ours_in_force(fs, switch)
 
 
 def policy_in_force(store: Store, fs: FsState) -> Switch | None:
     """The switch of a file system that a policy of ours balances, and is not just about to be turned off."""
-    switch = load(store)[0].get(fs.fscid) if fs.balancer.startswith(PREFIX) else None
+    switch = _found(store, fs)
     return switch if switch and switch.state != TURNING_OFF and ours_in_force(fs, switch) else None
+
+
+def _found(store: Store, fs: FsState) -> Switch | None:
+    """The record of a file system that has one of our balancers."""
+    switch = load(store)[0].get(fs.fscid) if fs.balancer.startswith(PREFIX) else None
+    return switch if switch is not None and fs.has(switch.metadata_pool) else None

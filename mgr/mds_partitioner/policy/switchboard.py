@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 
 from ..ceph.host import Host
 from ..errors import Busy, CephError, InDoubt, PartitionerError, Unavailable
-from ..model import FsState
+from ..model import FsState, other_pools
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from . import switch as switching
-from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, SetFs, Step, Switch, user
+from .switch import LEFT, SURE, TURNING_OFF, Doubt, Forget, RemoveObject, Save, SetFs, Step, Switch
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ class Switchboard:
             fs = self._host.fs_of_mon(switch.fscid)
             if fs is None:
                 return
+            if not fs.has(switch.metadata_pool):
+                raise Busy(other_pools(switch.fs))
             if unless(fs, switch):
                 if turn.command:
                     raise _taken_over(switch)
@@ -140,10 +142,10 @@ class Switchboard:
         with self._sequence(off, turn) as mine:
             doubt = self._doubts(switch)  # first: what was answered since shows in what is read
             fs = self._host.fs_of_mon(switch.fscid)
-            if fs is None:
+            if fs is None or not fs.has(switch.metadata_pool):
                 gone = (*switching.put_back_option(switch, doubt.option), Forget(switch.fscid))
                 self._carry_out(mine, switch.fscid, gone)
-                return []
+                return [] if fs is None else [f"{other_pools(switch.fs)}: its settings were left"]
             cleared = switching.cleared(switch, fs)
             if cleared:
                 self._late.add(switch.fscid)  # also when this fails, and is tried again
@@ -215,7 +217,7 @@ class Switchboard:
 
     def forget(self, fscid: int) -> None:
         """The record of a file system, which cannot be read, goes; nothing else is changed."""
-        self._host.store.delete(user(fscid))
+        switching.forget(self._host.store, fscid)
         with self._lock:
             self._known().pop(fscid, None)
 

@@ -277,8 +277,9 @@ def plans_value(
 
 
 def removed_state(run: Run) -> str:
-    """The state of a plan whose file system was removed."""
-    return f"{run_state(run)}; file system removed"
+    """The state of a plan whose file system was removed, or another one has its id (see choice.home_of)."""
+    gone = "file system removed" if run.plan.fscid >= 0 else "file system has other pools (fs swap?)"
+    return f"{run_state(run)}; {gone}"
 
 
 def plans_text(runs: Sequence[Run], removed: Sequence[Run], unreadable: Sequence[str]) -> str:

@@ -68,7 +68,7 @@ class Ledger:
                 self._unreadable(fs, str(kept))
             else:
                 try:
-                    watches[fscid] = self._restored(kept, now)
+                    watches[fscid] = self._restored(kept, fs, now)
                 except Exception as e:  # whatever makes no sense in it must not stop the others
                     self._unreadable(fs, unexpected(e))
         with self._lock:
@@ -115,8 +115,10 @@ class Ledger:
             return {"mode": OFF, "paused": False, "until": None}
         return changes if mode in (ACT, UNDOING) else {}
 
-    def _restored(self, kept: Kept, now: Now) -> Watch:
+    def _restored(self, kept: Kept, fs: FsState, now: Now) -> Watch:
         kept = on_clock(kept, now.steady - now.wall)
+        if kept.metadata_pool is None:
+            kept = replace(kept, metadata_pool=fs.metadata_pool)
         turns = not_after(kept.turns, now.steady)
         state = State(
             past=made(turns, now.steady - HOUR),
@@ -172,6 +174,20 @@ class Ledger:
         """It was not started after all."""
         if self._watches is not None:
             self._watches.pop(fscid, None)
+
+    def move(self, fscid: int, to: int) -> bool:
+        """Its file system has the id ``to`` by now. Is that done? Not where that one has a record of its own.
+
+        :raises JournalError: the mon did not take it; it is tried again
+        """
+        watches = self.known()
+        watch, other = watches[fscid], watches.get(to)
+        if to in self.unreadable or (other and other.kept.metadata_pool != watch.kept.metadata_pool):
+            return False
+        self.save(to, watch)
+        self.add(to, watch)
+        self.forget(fscid)
+        return True
 
     def forget(self, fscid: int) -> None:
         """Its file system was removed."""

@@ -169,6 +169,7 @@ def _plan(
         name="",
         fs=fs.name,
         fscid=fs.fscid,
+        metadata_pool=fs.metadata_pool,
         created=now,
         heavy_mode="",
         heavy_ranks=(),

@@ -179,6 +179,7 @@ class Kept:
     :ivar day: the hours of the last day in which something was moved, oldest first
     :ivar until: end of an operator's pause; None: until it is resumed
     :ivar wholes: what is known of those that are split
+    :ivar metadata_pool: its file system's; None: an earlier version kept it
     :ivar prepared: what acting needs beside pins was done since the start: from then on it is the operator's
     """
 
@@ -194,6 +195,7 @@ class Kept:
     until: Optional[float] = None
     wholes: tuple[InParts, ...] = ()
     prepared: bool = False
+    metadata_pool: Optional[int] = None
 
 
 def is_off(fs: str) -> str:

@@ -18,7 +18,7 @@ from ..ceph.host import Host
 from ..clock import Now
 from ..errors import Busy, PartitionerError, unexpected
 from ..judge.verdict import Engine
-from ..model import NO_PIN, FsState
+from ..model import NO_PIN, FsState, other_pools
 from ..observe.ranks import silent, unheard
 from ..options import Settings
 from ..ranks import Ranks
@@ -152,6 +152,9 @@ class Rounds:
 
     def _read_about(self, fscid: int, watch: Watch, again: float) -> None:
         watch.read_due = again
+        fs = self._host.fs_by_id(fscid)
+        if fs is None or not fs.has(watch.kept.metadata_pool):
+            return  # the next look sees to that
         watch.has_read(self._apart(fscid, watch, self._read), self._now().steady)
         if watch.unread:
             self._failed()
@@ -160,18 +163,34 @@ class Rounds:
         """Why it failed, if it did."""
         fs = self._host.fs_by_id(fscid)
         try:
-            if fs is not None:
-                work(fs, watch)
-            elif self._host.fs_of_mon(fscid) is None:
-                self._tick_interval.restore(fscid)
-                self._ledger.forget(fscid)
-                self._unwatched = True
+            if fs is None or not fs.has(watch.kept.metadata_pool):
+                return self._elsewhere(fscid, watch, fs)
+            work(fs, watch)
         except PartitionerError as e:
             self._log.warning("scheduler of %s: %s", watch.kept.fs, e)
             return str(e)
         except Exception as e:  # what nobody expected of one file system must not stop the others
             self._log.exception("scheduler of %s", watch.kept.fs)
             return unexpected(e)
+        return ""
+
+    def _elsewhere(self, fscid: int, watch: Watch, other: FsState | None) -> str:
+        """Its file system was removed, or has another id by now, and is followed. Why it is held, if it is.
+
+        :param other: what has its id, if anything
+        """
+        known, pool = self._host.file_systems(), watch.kept.metadata_pool
+        home = next((fs.fscid for fs in known if fs.metadata_pool == pool), None)
+        if home is None and other is None and self._host.fs_of_mon(fscid) is not None:
+            return ""  # this manager's FSMap is older
+        self._tick_interval.restore(fscid)
+        if home is not None and self._ledger.move(fscid, home):
+            self._unwatched = True
+        elif home is not None or other is not None:
+            return other_pools(watch.kept.fs)
+        else:
+            self._ledger.forget(fscid)
+            self._unwatched = True
         return ""
 
     def _read(self, fs: FsState, watch: Watch) -> None:

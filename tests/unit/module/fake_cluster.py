@@ -210,6 +210,10 @@ class FakeCluster:
         self.events.append(text)
         self.watch(text)
 
+    def file_systems(self) -> list[FsState]:
+        """Host.file_systems."""
+        return [self.state]
+
     def fs(self, name: str | None) -> FsState:
         """Host.fs."""
         return self.state
@@ -248,7 +252,7 @@ class FakeCluster:
 
     def _mdsmap(self) -> dict[str, Any]:
         state = self.state
-        nothing: dict[str, Any] = {"info": {}, "failed": [], "damaged": [], "metadata_pool": 1}
+        nothing: dict[str, Any] = {"info": {}, "failed": [], "damaged": []}
         return nothing | {
             "fs_name": state.name,
             "max_mds": state.max_mds,
@@ -256,6 +260,7 @@ class FakeCluster:
             "flags_state": {"balance_automate": state.balance_automate},
             "balancer": state.balancer,
             "bal_rank_mask": state.bal_rank_mask,
+            "metadata_pool": state.metadata_pool,
         }
 
     def has_hook(self, fs: FsState) -> bool:

@@ -823,6 +823,24 @@ def test_off_right_after_a_rename_restores_it(cluster: Cluster, balancer: Balanc
     assert (cluster.snapshot(), cluster.store.data) == (before, {})
 
 
+def test_of_a_policy_with_other_pools_only_the_record_goes_and_by_command(
+    cluster: Cluster, balancer: Balancer
+) -> None:
+    held = "has other pools than when this was made"
+    balancer.on(cluster.state, None, None, force=False)
+    cluster.state = replace(cluster.state, metadata_pool=30)
+    before = (cluster.state, dict(cluster.objects))
+    balancer.tick()
+    assert held in balancer.watch(cluster.state).problem
+    with pytest.raises(NotPermitted, match=held):
+        balancer.on(cluster.state, None, None, force=False)
+    assert switching.policy_in_force(cluster.store, cluster.state) is None
+    assert switching.load(cluster.store)[0][1].metadata_pool == -1
+    (told,) = balancer.off(cluster.state)
+    assert held in told and (cluster.state, dict(cluster.objects)) == before
+    assert not cluster.store.items("balance")
+
+
 def test_the_switch_of_a_removed_file_system_ends(cluster: Cluster, balancer: Balancer) -> None:
     balancer.on(cluster.state, "lunule", None, False)
     cluster.state = replace(cluster.state, fscid=2, balancer="")  # another one, of the same name

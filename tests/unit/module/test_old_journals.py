@@ -27,7 +27,7 @@ from mds_partitioner.policy.switch import ON, TURNING_OFF, TURNING_ON
 from mds_partitioner.schedule.record import Kept
 from mds_partitioner.store import FORMAT
 
-KEPT = sorted(journals.FOLDER.glob("*.json"))
+KEPT = sorted(journals.FOLDER.glob("*.json"), key=lambda path: [int(part) for part in path.stem.split(".")])
 LATER = FORMAT + 1
 STRICT = re.compile(r"plan/ID/(body|done|head|step)/|balance/")  # read by versions that refuse unknown fields
 STATES = {

@@ -813,7 +813,7 @@ def test_plans_of_a_removed_file_system_are_shown_until_they_are_removed(module:
     old.plan = replace(old.plan, name="old")
     manager.partitioner.plans.admit(old)
     manager.run(20)
-    cluster.state = replace(cluster.state, fscid=2)
+    cluster.state = replace(cluster.state, fscid=2, metadata_pool=2)
     manager.run(5)
     assert "rolled-back, 1 of 1 steps kept; file system removed" in shown(module.partition_ls())
     (listed,) = json.loads(module.partition_ls(format="json").stdout)

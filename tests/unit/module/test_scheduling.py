@@ -1798,7 +1798,7 @@ def test_a_plan_is_not_begun_while_the_rollback_of_the_schedulers_that_came_mean
 
 def test_a_file_system_that_was_removed_needs_no_scheduler(cluster: Cluster, acting: Manager) -> None:
     acting.run(7)
-    cluster.state = replace(cluster.state, fscid=2)
+    cluster.state = replace(cluster.state, fscid=2, metadata_pool=2)
     acting.run(30)
     assert not [key for key in cluster.store.data if key.startswith("scheduler/1/")]
     with pytest.raises(NotFound):
@@ -1815,7 +1815,7 @@ def test_of_a_removed_file_system_no_plan_of_the_scheduler_is_kept(cluster: Clus
     acting.run(10)
     assert [run.plan.name for run in partitioner.plans.of(old)][-1] == "mine"
     assert len(partitioner.plans.of(old)) > 1
-    cluster.state = replace(cluster.state, fscid=2)
+    cluster.state = replace(cluster.state, fscid=2, metadata_pool=2)
     acting.run(10)
     assert [(run.plan.name, run.head.state) for run in partitioner.plans.known()] == [("mine", ROLLED_BACK)]
     assert [run.plan.name for run in Manager(cluster).partitioner.plans.known()] == ["mine"]

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Whose directories are those? Ids and names of file systems may be exchanged, or given anew; pools stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_cluster import plan
+from scheduled import Cluster, Manager
+
+from mds_partitioner.act.run import DONE
+from mds_partitioner.errors import Busy
+from mds_partitioner.model import FsState
+from mds_partitioner.report.partition import removed_state
+from mds_partitioner.schedule.record import ACT, OFF
+
+HELD = "has other pools than when this was made"
+
+
+class Two(Cluster):
+    """A file system, and perhaps another one."""
+
+    other: FsState | None = None
+
+    def file_systems(self) -> list[FsState]:
+        """Both."""
+        return [self.state] if self.other is None else [self.state, self.other]
+
+    def fs_by_id(self, fscid: int) -> FsState | None:
+        """Either."""
+        return next((fs for fs in self.file_systems() if fs.fscid == fscid), None)
+
+
+def two() -> Two:
+    made = Two()
+    made.state = replace(made.state, metadata_pool=20)
+    return made
+
+
+def executed(manager: Manager) -> None:
+    made = plan(manager.cluster, {100: 1}, name="mine")
+    manager.partitioner.plans.save(replace(made, metadata_pool=20))
+    manager.partitioner.start(manager.fs, "mine")
+    manager.run(10)
+
+
+def swap(cluster: Two) -> None:
+    """``fs swap --swap-fscids yes`` with one called b: what had this name and id has the other's now."""
+    cluster.other = replace(cluster.state, name="b", fscid=2)
+    cluster.state = replace(cluster.state, metadata_pool=30)
+
+
+def test_a_plan_is_of_the_file_system_with_its_pool() -> None:
+    cluster = two()
+    manager = Manager(cluster)
+    executed(manager)
+    swap(cluster)
+    for each in (manager, Manager(cluster)):
+        each.run(1)
+        plans = each.partitioner.plans
+        assert cluster.other is not None and not plans.of(cluster.state)
+        assert [run.plan.name for run in plans.of(cluster.other)] == ["mine"]
+
+
+def test_where_none_has_its_pool_a_plan_is_held_and_shown() -> None:
+    cluster = two()
+    manager = Manager(cluster)
+    executed(manager)
+    cluster.state = replace(cluster.state, metadata_pool=30)
+    for each in (manager, Manager(cluster)):
+        each.run(3)
+        plans = each.partitioner.plans
+        assert (plans.of(cluster.state), [run.plan.name for run in plans.of_removed()]) == ([], ["mine"])
+        assert cluster.directories[100].pin == 1
+        assert removed_state(plans.known()[0]).endswith("file system has other pools (fs swap?)")
+    plans.remove("mine")
+    assert not plans.known()
+
+
+def test_nothing_is_executed_on_other_pools() -> None:
+    """Before it is known whose the plan is by now."""
+    cluster = two()
+    manager = Manager(cluster)
+    manager.partitioner.plans.save(replace(plan(cluster, {100: 1}, name="mine"), metadata_pool=20))
+    manager.partitioner.start(manager.fs, "mine")
+    (run,) = manager.partitioner.plans.known()
+    cluster.state = replace(cluster.state, metadata_pool=30)
+    manager.mover._tick(run)
+    assert not run.records and HELD in run.head.why and run.head.state != DONE
+
+
+def test_the_scheduler_follows_its_file_system() -> None:
+    cluster = two()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(3)
+    swap(cluster)
+    manager.run(10)
+    for each in (manager, Manager(cluster)):
+        assert [(fscid, watch.kept.mode) for fscid, watch in each.ledger.all()] == [(2, ACT)]
+
+
+def test_a_scheduler_whose_file_system_is_not_there_is_held() -> None:
+    cluster = two()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(3)
+    cluster.state = replace(cluster.state, metadata_pool=30)
+    manager.run(10)
+    ((fscid, watch),) = manager.ledger.all()
+    assert (fscid, watch.kept.mode, watch.kept.metadata_pool) == (1, ACT, 20)
+    with pytest.raises(Busy, match="scheduler stop cephfs"):
+        manager.scheduling.start(manager.fs, ACT)
+    with pytest.raises(Busy, match=HELD):
+        manager.scheduling.stop(manager.fs, rollback=True)
+    assert manager.scheduling.stop(manager.fs, rollback=False).mode == OFF
+    assert manager.scheduling.start(manager.fs, ACT).metadata_pool == 30
