@@ -65,6 +65,7 @@ from .run import (
     held_by_operator,
     kept_back,
     left_to_scheduler,
+    of_cluster,
     of_scheduler,
     on_way_home,
     outdated,
@@ -122,13 +123,12 @@ class Executor:
     def tick(self, run: Run, settings: Settings, now: Now) -> None:
         """One pass over the steps. What fails is tried again on the next tick."""
         began: Head = run.head
-        held: Hold | None = None
         try:
             fs = self._host.fs_unless_removed(run.plan.fscid)
             if fs is None:
                 run.memory.halted = False  # there is nothing left for an operator to hold
                 self._journal.head(run, only_from=began.state, **removed(run))
-                began = run.head
+                self._give_back(run, run.head, settings, now)
             elif began.state not in ACTIVE or held_by_operator(run, now):
                 return
             elif not fs.has(run.plan.metadata_pool):
@@ -137,15 +137,20 @@ class Executor:
                 self._release(run, now)
                 self._leave_unwanted(run, began, settings, now)
                 held = self._held_up(run, fs)
-            if held is None or held.back:
-                self._go_on(run, began, fs, settings, held, now)
+                if held is None or held.back:
+                    self._go_on(run, began, fs, settings, held, now)
         except Overruled:
             return
         except PartitionerError as e:
             self._wait(run, began, str(e), over=not held_by_operator(run, now))
 
+    def _give_back(self, run: Run, began: Head, settings: Settings, now: Now) -> None:
+        """Of a file system that is no more: what is set for the whole cluster. All else stays as it is."""
+        for i in of_cluster(run):
+            self._step(run, began, i, None, settings, now, back=True)
+
     def _go_on(
-        self, run: Run, began: Head, fs: FsState | None, settings: Settings, held: Hold | None, now: Now
+        self, run: Run, began: Head, fs: FsState, settings: Settings, held: Hold | None, now: Now
     ) -> None:
         """``held``: why nothing more may be begun."""
         self._steps(run, began, fs, settings, now, begins=held is None)
@@ -154,7 +159,7 @@ class Executor:
         if held is not None and head.state in ACTIVE:
             self._wait(run, began, held.why, over=True)
         else:
-            self._change(run, began, replace(head, why=head.why or began.why) if fs is None else head)
+            self._change(run, began, head)
 
     def wait(self, run: Run, why: str) -> None:
         """Something went wrong that no step answers for: the plan says so, and is tried again."""
@@ -235,7 +240,7 @@ class Executor:
         return held
 
     def _steps(
-        self, run: Run, began: Head, fs: FsState | None, settings: Settings, now: Now, *, begins: bool
+        self, run: Run, began: Head, fs: FsState, settings: Settings, now: Now, *, begins: bool
     ) -> None:
         heading, troubles = run.heading(), run.memory.troubles
         width = self._abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
@@ -277,7 +282,7 @@ class Executor:
         run: Run,
         began: Head,
         batch: list[int],
-        fs: FsState | None,
+        fs: FsState,
         settings: Settings,
         now: Now,
         width: int,
@@ -289,7 +294,7 @@ class Executor:
 
         def made(i: int) -> PartitionerError | None:
             try:
-                self._step(run, began, i, fs, settings, now)
+                self._step(run, began, i, fs, settings, now, back=run.heading() == ROLLING_BACK)
             except (JournalError, Overruled):
                 raise
             except PartitionerError as e:
@@ -305,12 +310,14 @@ class Executor:
         begun = {i: self._workers.submit(partial(made, i)) for i in batch}
         return self._polls.met(run, begun, looked_at)
 
-    def _step(self, run: Run, began: Head, i: int, fs: FsState | None, settings: Settings, now: Now) -> None:
+    def _step(
+        self, run: Run, began: Head, i: int, fs: FsState | None, settings: Settings, now: Now, *, back: bool
+    ) -> None:
+        """``back``: it is to be undone."""
         step, record = run.plan.steps[i], run.records.get(i)
         if fs is not None:
             self._refuse_hung(fs.fscid, step.ino)
         ranks = fs.ranks_in if fs is not None else ()
-        back = run.heading() == ROLLING_BACK
         home = way_home(step, record.old, ranks) if record is not None else None
         change: Change | None = None
         try:

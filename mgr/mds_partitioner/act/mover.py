@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,9 @@ from .events import Progress, report
 from .executor import ABREAST, Executor, Unwanted
 from .journal import Journal
 from .registry import Plans
-from .run import ACTIVE, ROLLED_BACK, ROLLING_BACK, Run, owned_distributed, owned_values, steps_in_force
+from .run import ACTIVE, ROLLING_BACK, Run, of_cluster, owned_distributed, owned_values, steps_in_force
+
+SELDOM = 5.0  # s between two looks at which pools there are
 
 
 class Mover:
@@ -52,6 +55,8 @@ class Mover:
         self._host, self._journal, self._plans = host, journal, plans
         self._settings, self._log, self._now = settings, log, now
         self._on_progress, self._failed = on_progress, failed
+        self._over: Collection[str] = ()
+        self._asks_again = -math.inf  # steady clock, s
         where = MdsWhereabouts(host)
         self._executor = Executor(
             *(host, journal, where, self._hold, self._distributed, plans.known),
@@ -69,7 +74,9 @@ class Mover:
         """Take every active plan one step further, and end those whose file system was removed; tell the mon
         what it did not answer."""
         known = self._host.file_systems()
-        there = {fs.fscid for fs in known}
+        there, now = {fs.fscid for fs in known}, self._now().steady
+        if now >= self._asks_again:
+            self._over, self._asks_again = self._find_over(there), now + SELDOM
         away = [run for run in self._plans.read() if self._plans.is_away(run, known)]
         due = dict.fromkeys(
             [*(run.plan.fscid for run in (*away, *self._due(there))), *self._journal.behind()]
@@ -82,8 +89,18 @@ class Mover:
             run
             for run in self._plans.read()
             if run.head.state in ACTIVE
-            or (run.plan.fscid not in there and (run.head.state != ROLLED_BACK or run.plan.scheduled))
+            or (run.plan.fscid not in there and (of_cluster(run) or run.id in self._over))
         ]
+
+    def _find_over(self, there: Collection[int]) -> Collection[str]:
+        """IDs of plans of the scheduler of whose file systems nothing is left: nobody gave them names."""
+        pools = {
+            run.id: run.plan.metadata_pool
+            for run in self._plans.read()
+            if run.plan.scheduled and run.plan.fscid not in there and run.plan.metadata_pool is not None
+        }
+        known = self._host.pools() if pools else frozenset[int]()
+        return {id_ for id_, pool in pools.items() if pool not in known}
 
     def _tick_all(self, fscid: int, known: Sequence[FsState]) -> None:
         there = {fs.fscid for fs in known}
@@ -106,10 +123,10 @@ class Mover:
         try:
             if run.memory.halted:
                 self._journal.tell(run)
-            if run.head.state == ROLLED_BACK:
+            self._executor.tick(run, self._pace(run), self._now())
+            if run.head.state not in ACTIVE and not of_cluster(run) and run.id in self._over:
                 self._forget_of_removed(run)
                 return
-            self._executor.tick(run, self._pace(run), self._now())
         except JournalError as e:
             self._failed()
             self._log.warning("plan %s: %s: it is tried again", run.plan.name, e)

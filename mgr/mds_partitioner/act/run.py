@@ -16,6 +16,7 @@ from ..model import NO_PIN, other_pools
 from ..observe.subtrees import ancestors
 from ..plan.plan import (
     AUTOMATE,
+    CONFIG_STEP,
     DISTRIBUTED_STEP,
     FS_STEP,
     MASK_STEP,
@@ -233,12 +234,19 @@ def kept_back(run: Run, why: str) -> list[int]:
 
 
 def removed(run: Run) -> dict[str, object]:
-    """What becomes of a plan whose file system is gone: only settings of the whole cluster can be undone."""
-    if run.head.state in (ROLLING_BACK, ROLLED_BACK):
+    """What becomes of a plan whose file system is gone. What it set of directories is in the metadata pool,
+    and in force where that gets a file system anew ('fs new --recover'): it can be rolled back then."""
+    if run.head.state not in ACTIVE:
         return {}
     fs = run.plan.fs
     why = f"file system '{fs}' was removed" if run.plan.fscid >= 0 else other_pools(fs)
-    return {"state": ROLLING_BACK, "why": why, "by_operator": False, "until": None}
+    return {"state": STOPPED, "why": why, "resume_to": run.heading(), "by_operator": False, "until": None}
+
+
+def of_cluster(run: Run) -> list[int]:
+    """Steps that set an option of the whole cluster, and are not undone."""
+    made = sorted(dict(run.records).items())
+    return [i for i, record in made if run.plan.steps[i].kind == CONFIG_STEP and record.state in IN_FORCE]
 
 
 def held_by_operator(run: Run, now: Now) -> bool:

@@ -170,6 +170,10 @@ class Host:
         """Remove a RADOS object; one that is not there is no error. Errors as ``Objects.put``."""
         self._objects.remove(pool, name)
 
+    def pools(self) -> frozenset[int]:
+        """IDs of all pools: 'fs rm' leaves those of a file system. The whole OSDMap is read for it."""
+        return frozenset(int(pool["pool"]) for pool in self._module.get("osd_map")["pools"])
+
     def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         """An extended attribute of a RADOS object, as ``Objects.attribute``."""
         return self._objects.attribute(pool, name, attribute)

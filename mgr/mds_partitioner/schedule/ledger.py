@@ -62,15 +62,15 @@ class Ledger:
         watches: dict[int, Watch] = {}
         for fscid, kept in self._archive.load().items():
             fs = self._host.fs_unless_removed(fscid)
-            if fs is None:
+            if fs is None and self._is_over(kept):
                 self._forget_removed(fscid)
             elif isinstance(kept, ValueError):
-                self._unreadable(fs, str(kept))
+                self._unreadable(fscid, str(kept))
             else:
                 try:
                     watches[fscid] = self._restored(kept, fs, now)
                 except Exception as e:  # whatever makes no sense in it must not stop the others
-                    self._unreadable(fs, unexpected(e))
+                    self._unreadable(fscid, unexpected(e))
         with self._lock:
             for fscid in self._early.keys() & watches.keys():
                 watch = watches[fscid]
@@ -79,9 +79,15 @@ class Ledger:
                     watch.kept, watch.unsaved = replace(watch.kept, **changes), True
             self._watches = watches
 
-    def _unreadable(self, fs: FsState, why: str) -> None:
-        self._log.error("the scheduler's record of '%s' cannot be read: %s: it is off", fs.name, why)
-        self.unreadable[fs.fscid] = why
+    def _is_over(self, kept: Kept | ValueError) -> bool:
+        """Of a file system that was removed: does nobody need it, whatever 'fs new --recover' brings back?"""
+        if isinstance(kept, ValueError):
+            return True
+        return kept.metadata_pool is not None and kept.metadata_pool not in self._host.pools()
+
+    def _unreadable(self, fscid: int, why: str) -> None:
+        self._log.error("the scheduler's record of file system %d cannot be read: %s: it is off", fscid, why)
+        self.unreadable[fscid] = why
 
     def _forget_removed(self, fscid: int) -> None:
         """What the mon does not take now, the next manager tries again."""
@@ -115,9 +121,9 @@ class Ledger:
             return {"mode": OFF, "paused": False, "until": None}
         return changes if mode in (ACT, UNDOING) else {}
 
-    def _restored(self, kept: Kept, fs: FsState, now: Now) -> Watch:
+    def _restored(self, kept: Kept, fs: FsState | None, now: Now) -> Watch:
         kept = on_clock(kept, now.steady - now.wall)
-        if kept.metadata_pool is None:
+        if fs is not None and kept.metadata_pool is None:
             kept = replace(kept, metadata_pool=fs.metadata_pool)
         turns = not_after(kept.turns, now.steady)
         state = State(
@@ -184,9 +190,10 @@ class Ledger:
         watch, other = watches[fscid], watches.get(to)
         if to in self.unreadable or (other and other.kept.metadata_pool != watch.kept.metadata_pool):
             return False
-        self.save(to, watch)
-        self.add(to, watch)
-        self.forget(fscid)
+        if other is None:
+            self.save(to, watch)
+            self.add(to, watch)
+        self.forget(fscid)  # or a manager died before that
         return True
 
     def forget(self, fscid: int) -> None:

@@ -179,16 +179,16 @@ class Rounds:
 
         :param other: what has its id, if anything
         """
+        self._tick_interval.restore(fscid)
         known, pool = self._host.file_systems(), watch.kept.metadata_pool
         home = next((fs.fscid for fs in known if fs.metadata_pool == pool), None)
-        if home is None and other is None and self._host.fs_of_mon(fscid) is not None:
-            return ""  # this manager's FSMap is older
-        self._tick_interval.restore(fscid)
         if home is not None and self._ledger.move(fscid, home):
             self._unwatched = True
         elif home is not None or other is not None:
             return other_pools(watch.kept.fs)
-        else:
+        elif pool is None or pool in self._host.pools():
+            return ""  # it may get a file system anew
+        elif self._host.fs_of_mon(fscid) is None:
             self._ledger.forget(fscid)
             self._unwatched = True
         return ""

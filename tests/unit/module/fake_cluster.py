@@ -183,6 +183,7 @@ class FakeCluster:
         )
         self.store = Store(self)
         self.objects: dict[str, str] = {}
+        self.pool_ids = {20, 30}
         self.options: dict[str, str] = {}
         self.configured = {"mds_bal_interval": 10, "mds_cache_memory_limit": 4 << 30}
         self.told: dict[str, dict[str, str]] = {}  # options of MDSs that answer, by their names
@@ -310,6 +311,10 @@ class FakeCluster:
         """Host.write_object."""
         self.event(f"write {name}")
         self.objects[name] = text
+
+    def pools(self) -> frozenset[int]:
+        """Host.pools."""
+        return frozenset(self.pool_ids)
 
     def remove_object(self, pool: int, name: str) -> None:
         """Host.remove_object."""

@@ -565,6 +565,13 @@ def test_mdss_that_hang_take_no_thread_from_another_file_system(host: Host, mana
     hung.join(60)
 
 
+def test_what_has_other_pools_under_the_same_id_is_mounted_anew(host: Host) -> None:
+    host.on_fs(FS, lambda mount: mount.ino("/d"))
+    first = host._mounts._mounted[FS.fscid].client
+    host.on_fs(replace(FS, metadata_pool=30), lambda mount: mount.ino("/d"))
+    assert first.unmounted.wait(60) and host._mounts._mounted[FS.fscid].client is not first
+
+
 def test_of_a_removed_file_system_nothing_stays_mounted_and_its_threads_serve_others(
     host: Host, manager: Manager
 ) -> None:

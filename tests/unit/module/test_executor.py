@@ -1260,7 +1260,7 @@ def test_ticks_after_the_end_change_nothing() -> None:
     assert cluster.events == events
 
 
-def test_the_plan_of_a_removed_file_system_ends_and_another_one_of_its_name_is_not_touched() -> None:
+def test_the_plan_of_a_removed_file_system_stops_and_another_one_of_its_name_is_not_touched() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
     run = manager.journal.create(plan(cluster, MOVES, option="some_option"), [])
@@ -1269,8 +1269,10 @@ def test_the_plan_of_a_removed_file_system_ends_and_another_one_of_its_name_is_n
         manager.tick(run)
     cluster.state = replace(cluster.state, fscid=2)
     before = cluster.snapshot()[0]
-    until(manager, run, ROLLED_BACK)
-    assert "was removed" in run.head.why
+    until(manager, run, STOPPED)
+    manager.tick(run)
+    assert "was removed" in run.head.why and run.heading() == RUNNING
+    assert [run.records[i].state for i in range(len(MOVES) + 1)] == [APPLIED] * len(MOVES) + [UNDONE]
     assert cluster.snapshot()[0] == before
     assert cluster.mds_option("some_option") == "", "what holds for all file systems is put back"
 

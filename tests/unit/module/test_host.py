@@ -47,6 +47,15 @@ def test_a_ceph_that_is_too_old_is_told(entry: dict[str, Any], flags: dict[str, 
         fs_state(entry)
 
 
+def test_pools_are_those_of_the_osdmap() -> None:
+    class Maps:
+        def __init__(self) -> None:
+            self._module = {"osd_map": {"pools": [{"pool": 1}, {"pool": 20}]}}
+
+    host: Any = Maps()
+    assert Host.pools(host) == {1, 20}
+
+
 @pytest.mark.parametrize(
     ("answers", "found"),
     [

@@ -260,7 +260,7 @@ def test_a_removed_file_system_that_cannot_be_forgotten_keeps_no_other_waiting()
     cluster = Cluster()
     first = Manager(cluster)
     first.scheduling.start(first.fs, ACT)
-    kept = first.scheduling.get(first.fs)
+    kept = replace(first.scheduling.get(first.fs), metadata_pool=9)
     Archive(cluster.store, "scheduler/", type(kept)).save(9, kept)
     cluster.store.refuse(1, 1)
     assert Manager(cluster).scheduling.get(first.fs).mode == ACT

@@ -9,11 +9,12 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
-from mds_partitioner.act.run import DONE
+from mds_partitioner.act.run import APPLIED, DONE
 from mds_partitioner.errors import Busy
 from mds_partitioner.model import FsState
 from mds_partitioner.report.partition import removed_state
 from mds_partitioner.schedule.record import ACT, OFF
+from mds_partitioner.schedule.tick_interval import TICK
 
 HELD = "has other pools than when this was made"
 
@@ -76,6 +77,49 @@ def test_where_none_has_its_pool_a_plan_is_held_and_shown() -> None:
         assert removed_state(plans.known()[0]).endswith("file system has other pools (fs swap?)")
     plans.remove("mine")
     assert not plans.known()
+
+
+def test_what_was_set_is_rolled_back_when_the_file_system_is_made_anew() -> None:
+    """fs rm; fs new --recover: the pins are in the metadata pool, which stays."""
+    cluster = two()
+    before, manager = cluster.directories[100].pin, Manager(cluster)
+    executed(manager)
+    there, cluster.state = cluster.state, replace(cluster.state, name="c", fscid=3, metadata_pool=30)
+    for each in (manager, Manager(cluster)):
+        each.run(10)
+        (run,) = each.partitioner.plans.of_removed()
+        assert (run.head.state, run.records[0].state) == (DONE, APPLIED)
+    cluster.state = replace(there, name="anew", fscid=2)
+    manager = Manager(cluster)
+    manager.partitioner.rollback(manager.fs, "mine")
+    assert cluster.directories[100].pin == 1 != before
+    manager.run(20)
+    assert cluster.directories[100].pin == before
+
+
+def test_what_the_scheduler_did_is_kept_as_long_as_the_pool_is_there() -> None:
+    cluster = two()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    while not cluster.options.get(TICK):
+        manager.run(1)
+    there, made = cluster.state, len(manager.partitioner.plans.known())
+    assert made
+    cluster.state = replace(cluster.state, name="c", fscid=3, metadata_pool=30)
+    for each in (manager, Manager(cluster)):
+        each.run(20)
+        assert len(each.partitioner.plans.of_removed()) == made
+        assert [fscid for fscid, _ in each.ledger.all()] == [1]
+        assert not cluster.options.get(TICK)
+    c, cluster.state = cluster.state, replace(there, fscid=2)
+    manager = Manager(cluster)
+    manager.run(10)
+    assert [fscid for fscid, _ in manager.ledger.all()] == [2]
+    assert len(manager.partitioner.plans.of(cluster.state)) >= made
+    cluster.state = c
+    cluster.pool_ids.discard(20)
+    manager.run(30)
+    assert (manager.partitioner.plans.known(), manager.ledger.all()) == ([], [])
 
 
 def test_nothing_is_executed_on_other_pools() -> None:
