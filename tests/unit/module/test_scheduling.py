@@ -735,7 +735,8 @@ def test_what_has_an_operators_pin_in_it_is_taken_apart_beside_that() -> None:
     manager.scheduling.start(manager.fs, ACT)
     manager.run(200)
     assert max(loads(cluster)) < cluster.capacity
-    assert cluster.directories[200].pin == 0 and {cluster.directories[200 + i].pin for i in range(1, 5)} > {-1}
+    beside = {cluster.directories[200 + i].pin for i in range(1, 5)}
+    assert cluster.directories[200].pin == 0 and beside > {-1}
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(100)
     assert cluster.snapshot() == before
