@@ -144,6 +144,10 @@ class Ceph:
         """Host.file_systems: the manager's own copy of the FSMap."""
         return [fs.state() for fs in self.cluster.filesystems.values()]
 
+    def pools(self) -> frozenset[int]:
+        """Host.pools."""
+        return frozenset(self.cluster.pools)
+
     def fs_by_id(self, fscid: int) -> FsState | None:
         """Host.fs_by_id."""
         fs = self.cluster.filesystems.get(fscid)
@@ -203,7 +207,7 @@ class Ceph:
             "flags_state": {"balance_automate": state.balance_automate},
             "balancer": state.balancer,
             "bal_rank_mask": state.bal_rank_mask,
-            "metadata_pool": 1,
+            "metadata_pool": state.metadata_pool,
         }
         return json.dumps({"id": fs.fscid, "mdsmap": mdsmap})
 

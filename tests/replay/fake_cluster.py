@@ -100,6 +100,7 @@ class FakeCluster:
 
     def __init__(self, filesystems: list[FileSystem]) -> None:
         self.filesystems = {fs.fscid: fs for fs in filesystems}
+        self.pools = set(self.filesystems)  # metadata pools: each has its file system's number
         self.store: MutableMapping[str, str] = {}
         self.options: dict[str, str] = {}
         self.health: dict[str, HealthCheck] = {}

@@ -126,6 +126,8 @@ class Operator:
     def _remove_fs(self, fs: FileSystem) -> None:
         if len(self._cluster.filesystems) > 1 or self._dice.random() < 0.3:
             del self._cluster.filesystems[fs.fscid]
+            if fs.fscid % 2:  # of every other one the pools stay
+                self._cluster.pools.discard(fs.fscid)
 
     def _jump(self, fs: FileSystem) -> None:
         self._cluster.wall += self._dice.choice((-3600.0, 3600.0))

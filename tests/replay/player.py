@@ -334,10 +334,12 @@ class Player:
                 self.cluster.violations.append(f"plan {run.plan.name} is not rolled back: {run.head}")
 
     def _in_force(self) -> list[Run]:
+        """What can be rolled back: of a removed file system nothing can, and its records stay."""
         return [
             run
             for run in self.partitioner.plans.known()
-            if in_force([run], run.plan.fscid) or run.head.state in ACTIVE
+            if run.head.state in ACTIVE
+            or (in_force([run], run.plan.fscid) and self.ceph.fs_by_id(run.plan.fscid) is not None)
         ]
 
     def _check_restored(self) -> None:
