@@ -39,7 +39,7 @@ from ..errors import BadInput, Busy, JournalError, PartitionerError
 from ..plan.plan import Plan
 from ..store import NewerFormat, Store
 from .core import interrupted
-from .pages import is_whole, name_of, parts_of, run_of, seal_of
+from .pages import is_whole, name_of, parts_of, run_of, seal_of, with_pool
 from .run import ACTIVE, INTENT, PAUSED, READY, STOPPED, GoesOn, Head, Record, Run
 
 READY_HEAD = Head()
@@ -163,7 +163,8 @@ class Journal:
         parts = {f"body/{i:04d}": part for i, part in enumerate(body)}
         if run.records:
             parts |= {f"done/{i:04d}": part for i, part in enumerate(done)}
-        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": seal_of(run.plan, text)}
+        run.memory.seal = seal_of(run.plan, text)
+        parts |= {f"head/{self._me}": json.dumps(vars(run.head)), "seal": run.memory.seal}
         for rest, value in parts.items():
             self._store.put(f"{ROOT}{run.id}/{rest}", value)
 
@@ -351,6 +352,7 @@ class Journal:
             try:
                 if run.id in first.claims:
                     self._store_head(run, run.head)
+                    first.claims.pop(run.id, None)  # its file system may have another id by now
             finally:
                 run.memory.writing.release()
 
@@ -386,10 +388,18 @@ class Journal:
             try:
                 self.unseal(run.id)
             except JournalError:
-                seal = partial(self._store.put, f"{ROOT}{run.id}/seal", seal_of(run.plan, run.plan.to_json()))
-                first.writes.append(seal)
+                first.writes.append(partial(self._put_seal, run))
                 raise
             first.claims.pop(run.id, None)
+
+    def know_pool(self, run: Run) -> None:
+        """A plan of an older version is tied to its metadata pool before anything else of it is written."""
+        run.memory.seal = with_pool(run.memory.seal, run.plan)
+        self._first_of(run.plan.fscid).writes.append(partial(self._put_seal, run))
+
+    def _put_seal(self, run: Run) -> None:
+        """As it was: the body is what was written, also where the plan is of another id by now."""
+        self._store.put(f"{ROOT}{run.id}/seal", run.memory.seal)
 
     def unseal(self, id_: str) -> None:
         """Forget a plan: without its seal, the other keys belong to none."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from functools import partial
 from .. import clock
 from ..abreast import Each, in_turn
 from ..ceph.host import Host
+from ..ceph.pools import Pools
 from ..clock import Now
 from ..errors import JournalError, PartitionerError, unexpected
 from ..model import FsState
@@ -25,8 +25,6 @@ from .executor import ABREAST, Executor, Unwanted
 from .journal import Journal
 from .registry import Plans
 from .run import ACTIVE, ROLLING_BACK, Run, of_cluster, owned_distributed, owned_values, steps_in_force
-
-SELDOM = 5.0  # s between two looks at which pools there are
 
 
 class Mover:
@@ -55,8 +53,8 @@ class Mover:
         self._host, self._journal, self._plans = host, journal, plans
         self._settings, self._log, self._now = settings, log, now
         self._on_progress, self._failed = on_progress, failed
+        self._pools = Pools(host, now)
         self._over: Collection[str] = ()
-        self._asks_again = -math.inf  # steady clock, s
         where = MdsWhereabouts(host)
         self._executor = Executor(
             *(host, journal, where, self._hold, self._distributed, plans.known),
@@ -74,9 +72,8 @@ class Mover:
         """Take every active plan one step further, and end those whose file system was removed; tell the mon
         what it did not answer."""
         known = self._host.file_systems()
-        there, now = {fs.fscid for fs in known}, self._now().steady
-        if now >= self._asks_again:
-            self._over, self._asks_again = self._find_over(there), now + SELDOM
+        there = {fs.fscid for fs in known}
+        self._over = self._find_over(there)
         away = [run for run in self._plans.read() if self._plans.is_away(run, known)]
         due = dict.fromkeys(
             [*(run.plan.fscid for run in (*away, *self._due(there))), *self._journal.behind()]
@@ -99,7 +96,7 @@ class Mover:
             for run in self._plans.read()
             if run.plan.scheduled and run.plan.fscid not in there and run.plan.metadata_pool is not None
         }
-        known = self._host.pools() if pools else frozenset[int]()
+        known = self._pools.known() if pools else frozenset[int]()
         return {id_ for id_, pool in pools.items() if pool not in known}
 
     def _tick_all(self, fscid: int, known: Sequence[FsState]) -> None:
@@ -107,9 +104,12 @@ class Mover:
         try:
             self._journal.catch_up(fscid)
             self._plans.follow(fscid, known)
-        except JournalError as e:
+            self._plans.claim_followed()
+        except PartitionerError as e:
             self._failed()
             self._log.warning("the mon is told again: %s", e)
+            if self._plans.unclaimed:
+                return  # what a step has set of a shared option would be another's
         ticked = set[str]()
         while left := [r for r in self._due(there) if r.plan.fscid == fscid and r.id not in ticked]:
             # What is only looked at may be frozen, and takes a while: also what came meanwhile goes first.

@@ -43,6 +43,11 @@ def seal_of(plan: Plan, text: str) -> str:
     return json.dumps(seal | {name: getattr(plan, name) for name in IN_SEAL})
 
 
+def with_pool(seal: str, plan: Plan) -> str:
+    """The same seal, with what the plan's metadata pool is known to be."""
+    return json.dumps({**json.loads(seal), "metadata_pool": plan.metadata_pool})
+
+
 def run_of(id_: str, parts: Mapping[str, str]) -> Run:
     """A plan and how far it got, by its keys without ID and incarnation.
 
@@ -76,7 +81,7 @@ def run_of(id_: str, parts: Mapping[str, str]) -> Run:
     if "analyzed" not in seal and plan.scheduled and head.state in ACTIVE and begun_after < BY_ITSELF:
         head = replace(head, started=plan.created)  # 0.9.0 wrote when it was begun: see ``by_hand``
     made = {i for key, value in parts.items() if key.startswith("made/") for i in json.loads(value)}
-    return Run(id_, plan, head, records, Memory(made=made, told=frozenset(made)))
+    return Run(id_, plan, head, records, Memory(made=made, told=frozenset(made), seal=parts["seal"]))
 
 
 def name_of(id_: str, parts: Mapping[str, str]) -> str:

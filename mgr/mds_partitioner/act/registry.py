@@ -60,6 +60,7 @@ class Plans:
         self.dropped: dict[int, set[str]] = {}
         """Names of plans that were only proposed when the last manager ended, by fscid."""
         self.unreadable: list[Unreadable] = []
+        self.unclaimed = False  # plans were followed to other file systems, and their claims were not yet
         self.halts = Halts()
         self._early: dict[
             int, tuple[float | None, dict[str, Any]]
@@ -71,7 +72,7 @@ class Plans:
         for run in filter(_only_proposed, read):
             self._journal.drop(run.id, run.plan.fscid)
             self.dropped.setdefault(run.plan.fscid, set()).add(run.plan.name)
-        runs = _at_home([run for run in read if not _only_proposed(run)], self._host.file_systems())
+        runs = self._known_by_pool([run for run in read if not _only_proposed(run)])
         now = self._now()
         for run in runs:
             if run.head.state not in (READY, DONE, ROLLED_BACK):
@@ -92,6 +93,15 @@ class Plans:
                     run.memory.halted = True
                     run.memory.hold, run.memory.untold = self._early[run.plan.fscid]
             self._runs = runs
+
+    def _known_by_pool(self, runs: list[Run]) -> list[Run]:
+        """At home; what an older version made is tied to the pool that its file system has now."""
+        unknown = [run for run in runs if run.plan.metadata_pool is None]
+        found = _at_home(runs, self._host.file_systems())
+        for run in unknown:
+            if run.plan.metadata_pool is not None:
+                self._journal.know_pool(run)
+        return found
 
     def held(self, run: Run) -> bool:
         """Does an operator's stop or pause hold?"""
@@ -159,12 +169,21 @@ class Plans:
         if not away:
             return
         self._journal.catch_up(fscid)
+        self.unclaimed = True
         for run in _at_home(away, there):
             self._log.warning(
                 "plan %s is of file system %d now, not %d", run.plan.name, run.plan.fscid, fscid
             )
-        self._claim(self.known())  # by its id the scheduler of a file system has claims
-        self._sweep(self.known)
+
+    def claim_followed(self) -> None:
+        """By its id the scheduler of a file system has claims: of those that were followed they are anew.
+
+        :raises PartitionerError: not all are; it is to be tried again
+        """
+        if self.unclaimed:
+            self._claim(self.known())
+            self._sweep(self.known)
+            self.unclaimed = False
 
     def is_away(self, run: Run, there: Sequence[FsState]) -> bool:
         """Is it of another file system than is known?"""

@@ -91,6 +91,7 @@ class Memory:
         was tried longest ago first
     :ivar doubtful: of these, those of which an earlier change was not answered
     :ivar reported: the state that ``ceph progress`` was told last
+    :ivar seal: as it is in the mon
     :ivar written: how many records this manager has written
     :ivar ended: its head when it had ended, how many records were written, what was in force then, and what
         an operator had taken: as long as both are the same, so are these
@@ -111,6 +112,7 @@ class Memory:
     troubles: dict[int, str] = field(default_factory=dict)
     doubtful: set[int] = field(default_factory=set)
     reported: str = ""
+    seal: str = ""
     written: int = 0
     ended: tuple[Head | None, int, Sequence[Made], Collection[About]] = (None, 0, (), ())
     writing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)

@@ -83,7 +83,7 @@ class Ledger:
         """Of a file system that was removed: does nobody need it, whatever 'fs new --recover' brings back?"""
         if isinstance(kept, ValueError):
             return True
-        return kept.metadata_pool is not None and kept.metadata_pool not in self._host.pools()
+        return kept.metadata_pool is None or kept.metadata_pool not in self._host.pools()
 
     def _unreadable(self, fscid: int, why: str) -> None:
         self._log.error("the scheduler's record of file system %d cannot be read: %s: it is off", fscid, why)

@@ -15,6 +15,7 @@ from ..abreast import Each, in_turn
 from ..act.registry import Plans
 from ..act.run import Run
 from ..ceph.host import Host
+from ..ceph.pools import Pools
 from ..clock import Now
 from ..errors import Busy, PartitionerError, unexpected
 from ..judge.verdict import Engine
@@ -74,6 +75,7 @@ class Rounds:
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host, now)
+        self._pools = Pools(host, now)
         self._planned, self._failed, self._spent = planned, failed, spent
         self._unwatched = True  # a manager may have left something of file systems that nobody watches
         self._orders = Orders(host, ledger, plans, undo, self._tick_interval, planned, log, now)
@@ -182,11 +184,13 @@ class Rounds:
         self._tick_interval.restore(fscid)
         known, pool = self._host.file_systems(), watch.kept.metadata_pool
         home = next((fs.fscid for fs in known if fs.metadata_pool == pool), None)
+        if home == fscid:
+            return ""  # it came back just now
         if home is not None and self._ledger.move(fscid, home):
             self._unwatched = True
         elif home is not None or other is not None:
             return other_pools(watch.kept.fs)
-        elif pool is None or pool in self._host.pools():
+        elif pool is not None and pool in self._pools.known():
             return ""  # it may get a file system anew
         elif self._host.fs_of_mon(fscid) is None:
             self._ledger.forget(fscid)

@@ -9,8 +9,8 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
-from mds_partitioner.act.run import APPLIED, DONE
-from mds_partitioner.errors import Busy
+from mds_partitioner.act.run import APPLIED, DONE, Run
+from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import FsState
 from mds_partitioner.report.partition import removed_state
 from mds_partitioner.schedule.record import ACT, OFF
@@ -62,6 +62,63 @@ def test_a_plan_is_of_the_file_system_with_its_pool() -> None:
         plans = each.partitioner.plans
         assert cluster.other is not None and not plans.of(cluster.state)
         assert [run.plan.name for run in plans.of(cluster.other)] == ["mine"]
+
+
+def test_a_plan_of_an_older_version_is_tied_to_the_pool_that_was_there_at_the_upgrade() -> None:
+    cluster = two()
+    manager = Manager(cluster)
+    manager.partitioner.plans.save(plan(cluster, {100: 1}, name="mine"))
+    Manager(cluster).run(3)
+    swap(cluster)
+    manager = Manager(cluster)
+    manager.run(1)
+    assert cluster.other is not None
+    assert [run.plan.name for run in manager.partitioner.plans.of(cluster.other)] == ["mine"]
+
+
+def test_a_plan_that_was_followed_and_could_not_be_removed_is_read_by_the_next_manager(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = two()
+    executed(Manager(cluster))
+    swap(cluster)
+    manager = Manager(cluster)
+    manager.run(1)
+    delete = cluster.store.delete
+
+    def lost(key: str) -> None:
+        delete(key)
+        raise JournalError("no answer")
+
+    with monkeypatch.context() as patch, pytest.raises(JournalError):
+        patch.setattr(cluster.store, "delete", lost)
+        manager.partitioner.plans.remove("mine")
+    manager.run(3)
+    plans = Manager(cluster).partitioner.plans
+    assert [run.plan.name for run in plans.known()] == ["mine"] and not plans.unreadable
+
+
+def test_what_followed_plans_claim_is_claimed_also_after_it_failed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = two()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    while not any("forward" in key for key in cluster.store.items("option/")):
+        manager.run(1)
+    swap(cluster)
+    claim, failed = manager.partitioner.plans._claim, list[int]()
+
+    def once(runs: list[Run]) -> None:
+        if not failed:
+            failed.append(1)
+            raise Unavailable("the mon does not answer")
+        claim(runs)
+
+    monkeypatch.setattr(manager.partitioner.plans, "_claim", once)
+    manager.run(5)
+    users = [key for key in cluster.store.items("option/") if "forward" in key]
+    assert failed and users and all("scheduler/2" in key for key in users)
 
 
 def test_where_none_has_its_pool_a_plan_is_held_and_shown() -> None:

@@ -23,3 +23,8 @@ def test_what_moves_do_to_a_rank_is_no_noise() -> None:
 
 def test_nothing_is_known_of_noise_while_something_always_moves() -> None:
     assert band([((90.0, 110.0) * 4, (True,) * 8)] * 4) == BAND
+
+
+def test_ranks_of_which_no_noise_is_known_count_as_no_quiet_ones() -> None:
+    noisy, moves = ((90.0, 110.0) * 4, STILL), ((100.0,) * 8, (True,) * 8)
+    assert band([noisy, noisy, moves, moves]) == band([noisy, noisy])

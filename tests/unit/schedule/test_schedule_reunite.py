@@ -69,11 +69,12 @@ def test_where_a_rank_is_not_shown_nothing_is_done() -> None:
     assert moved(family(10.0, rank=HOME), room={AWAY: 100.0}) == []
 
 
-def test_it_is_whole_only_when_nobody_else_has_pinned_a_part() -> None:
+def test_it_is_whole_when_nothing_of_it_is_pinned_but_what_an_operator_has() -> None:
     done = family(10.0, 10.0, rank=HOME, pin=-1)
-    his = tuple(piece._replace(held="pinned by an operator" if piece.ino == 3 else "") for piece in done)
+    held = {"held": "pinned by an operator", "rank": AWAY}
+    his = tuple(piece._replace(**held) if piece.ino == 3 else piece for piece in done)
     strange = tuple(piece._replace(strangers=not piece.within) for piece in done)
-    for pieces, whole in ((done, (1,)), (his, ()), (strange, ()), (family(10.0, rank=HOME), ())):
+    for pieces, whole in ((done, (1,)), (his, (1,)), (strange, ()), (family(10.0, rank=HOME), ())):
         assert Reunion(pieces, {1}, {1}, set(), ROOM).whole() == whole
 
 

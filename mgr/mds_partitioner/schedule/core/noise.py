@@ -16,12 +16,14 @@ def band(ranks: Sequence[tuple[Sequence[float], Sequence[bool]]]) -> float:
     if not ranks:
         return BAND
     mean = sum(sum(rates) / len(rates) for rates, _ in ranks) / len(ranks)
-    noise = median(_noise(rates, moved) for rates, moved in ranks)
+    known = [steps for rates, moved in ranks if (steps := _steps(rates, moved))]
+    if not known:
+        return BAND
+    noise = median(median(steps) for steps in known) / MEDIAN_STEP
     return max(BAND, min(WIDEST, NOISES * noise / mean if mean else 0.0))
 
 
-def _noise(rates: Sequence[float], moved: Sequence[bool]) -> float:
-    """Standard deviation of a rate, req/s, from how it differs from look to look: one jump does not count."""
+def _steps(rates: Sequence[float], moved: Sequence[bool]) -> list[float]:
+    """req/s by which a rate differs from look to look, by itself: of the median one jump does not count."""
     looks = list(zip(rates, moved))
-    steps = [abs(b - a) for (a, before), (b, now) in zip(looks, looks[1:]) if not (before or now)]
-    return median(steps) / MEDIAN_STEP if steps else 0.0
+    return [abs(b - a) for (a, before), (b, now) in zip(looks, looks[1:]) if not (before or now)]

@@ -128,7 +128,8 @@ class Reunion:
         return tuple(
             piece.ino
             for piece, home in self._over
-            if all(k.rank == home and k.pin == NO_PIN and not k.held for k in self._below[piece.ino])
+            # What is held is an operator's, or has such in it: it stays where it is in either case.
+            if all(k.pin == NO_PIN and (k.rank == home or k.held) for k in self._below[piece.ino])
         )
 
     def moves(self, asked: Mapping[int, float], pace: Pace) -> tuple[Move, ...]:
