@@ -899,7 +899,7 @@ def test_a_rollback_between_gives_the_parts_their_ranks_back_in_turn(
     assert {(d.pin, d.rank) for d in cluster.directories.values()} == {(-1, 0)}
 
 
-def test_a_part_that_an_operator_pinned_keeps_the_others_apart(
+def test_a_part_that_an_operator_pinned_stays_there_when_the_rest_is_one_again(
     taken_apart: tuple[Cluster, Manager],
 ) -> None:
     cluster, manager = taken_apart
@@ -910,7 +910,7 @@ def test_a_part_that_an_operator_pinned_keeps_the_others_apart(
     an_hour(cluster)
     manager.run(140)
     assert (his.pin, his.rank) == (pinned, pinned)
-    assert manager.scheduling.watch(manager.fs).state.split == {100}
+    assert manager.scheduling.watch(manager.fs).state.split == frozenset()
 
 
 def test_no_day_passes_while_no_client_is_at_work(taken_apart: tuple[Cluster, Manager]) -> None:
