@@ -30,7 +30,9 @@ def test_fanout_pins_appear_in_get_subtrees_and_are_rolled_back(analyzed: Cluste
     before, settings = analyzed.pins(), analyzed.fs_settings()
     plan = analyzed.plan("--heavy", "fanout")
     pins = pinned_by(plan)
-    assert len(set(pins.values())) == 4, f"a skewed load is spread over all ranks: {pins}"
+    assert len(set(pins.values())) >= 3, f"a skewed load is spread over all ranks: {pins}"
+    # What stays on rank 0 may need no pin.
+    assert min(plan["prediction"]["load_after"].values()) > 0.0
     assert any(path.count("/") > 4 for path in pins), "the heavy ones are pinned by child directory"
     assert analyzed.pins() == before, "a plan changes nothing"
     analyzed.module("partition start")

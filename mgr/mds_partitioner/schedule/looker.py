@@ -39,17 +39,18 @@ TOO_OLD = 60.0  # s, for which what a rank told counts while it refuses to tell 
 def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
     """A rank as the core is shown it: what it has to pass on takes the time of as many requests.
 
-    :param option: rank_capacity, req/s, of those that have not taught it; 0: unknown
+    :param option: rank_capacity, req/s: none can do more, whatever it has taught; 0: not told
     """
     taught = found.capacity.get(sample.name)
-    left = max(1.0, sample.requests, taught.value - sample.forwards) if taught else None
+    left = max(1.0, sample.requests, taught.value - sample.forwards) if taught else math.inf
+    most = min(left, option or math.inf)
     return RankView(
         sample.rank,
         sample.requests,
         inside=sample.inside,
         full=sample.rank in found.full,
-        capacity=left or option or None,
-        crowd=taught.inside if taught else math.inf,
+        capacity=None if most == math.inf else most,
+        crowd=taught.inside if taught and most == left else math.inf,
         peers=sample.peers,
         forwards=sample.forwards,
         links=sample.links,

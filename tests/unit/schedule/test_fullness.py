@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -232,3 +233,5 @@ def test_what_is_passed_on_leaves_less_time_for_what_is_served(
     assert rank_view(row, Fullness(), 500.0).capacity == 500.0, "the option is of what is served"
     both = rank_view(row, Fullness(capacity={"m0": Taught(390.0, 20.0)}), 500.0)
     assert (both.capacity, both.crowd) == (able, 20.0), "ranks may differ: what each has taught is its own"
+    less = rank_view(row, Fullness(capacity={"m0": Taught(390.0, 20.0)}), able / 2.0)
+    assert (less.capacity, less.crowd) == (able / 2.0, math.inf), "none can do more than an operator says"
