@@ -20,10 +20,10 @@ def report(run: Run, host: Host, on_progress: Progress) -> None:
     Of the scheduler's only rollbacks are told: ``ceph progress`` keeps the last 50 events, and a busy
     scheduler would leave no room for others.
     """
-    present = host.fs_by_id(run.plan.fscid)
-    fs = run.plan.fs if present is None else present.name  # it may have been renamed
     if run.plan.scheduled and run.heading() not in (ROLLING_BACK, ROLLED_BACK):
         return
+    present = host.fs_by_id(run.plan.fscid)
+    fs = run.plan.fs if present is None else present.name  # it may have been renamed
     head = run.head
     if head.state not in ACTIVE and head.state == run.memory.reported:
         return

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,24 +15,20 @@ from ..clock import Now
 from ..errors import CephError, JournalError, PartitionerError, Unavailable, unexpected
 from ..model import FsState, other_pools
 from ..options import Settings
-from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, RANK_MASK, Plan, Step
+from ..plan.plan import Plan, Step
 from ..verify.guards import Hold, late_clients
 from ..workers import Workers
 from .changes import (
-    ASK_ALL,
-    AutomateChange,
     Change,
     ConfigChange,
     DirectoryChange,
     Gone,
     NotTaken,
-    PinChange,
     Whereabouts,
     bind,
 )
-from .choice import begun_by_another, later, replaced_since, taken_since
+from .choice import later
 from .core import (
-    SETTLED,
     Seen,
     StepCore,
     Transition,
@@ -41,7 +36,6 @@ from .core import (
     next_step,
     not_taken,
     paused,
-    same,
     shortened,
 )
 from .halts import Halts
@@ -51,13 +45,11 @@ from .polls import Met, Overruled, Polls, seen_lately
 from .run import (
     ACTIVE,
     HOURS_OVER,
-    INTENT,
     KEPT,
     ROLLING_BACK,
     SCHEDULER_STOPPED,
     SKIPPED,
     TOO_OLD,
-    UNDOING,
     UNDONE,
     Head,
     Record,
@@ -67,16 +59,14 @@ from .run import (
     left_to_scheduler,
     of_cluster,
     of_scheduler,
-    on_way_home,
     outdated,
     removed,
     user_of,
     way_home,
 )
+from .sight import Sight
 
 ABREAST = 16  # steps of a plan of the scheduler at once: a full MDS takes up to two seconds for each
-SELDOM = 5.0  # s between two questions to all MDSs
-AGAIN = 60.0  # s after which what has not come, and was read so that it does, is read once more
 Guard = Callable[[FsState], Optional[Hold]]
 Unwanted = Callable[[Plan], Optional[str]]
 """Why what the scheduler decided with a plan is not begun; "": it is. None: that was not read yet."""
@@ -110,7 +100,7 @@ class Executor:
         :param abreast: steps of a plan of the scheduler at once
         """
         self._host, self._journal, self._where = host, journal, where
-        self._guard, self._distributed, self._runs = guard, distributed, runs
+        self._guard, self._runs, self._sight = guard, runs, Sight(distributed, runs, log)
         self._unwanted, self._log, self._halts, self._abreast = unwanted, log, halts, abreast
         # File systems go side by side, too: steps of one never queue behind those of another that hangs.
         each = 2 * abreast + NOT_ANSWERED - 1  # begun, and left: see Polls.away
@@ -322,7 +312,7 @@ class Executor:
         change: Change | None = None
         try:
             change = bind(step, user_of(run), self._host, self._where, fs)
-            seen = self._see(run, i, change, home, now)
+            seen = self._sight.see(run, i, change, home, now)
         except Gone as e:
             seen = Seen(None, str(e))
         if _overruled(run, began):  # what was confirmed just now is not in what the order has written
@@ -334,7 +324,7 @@ class Executor:
             late = self._late(fs, step, settings)
         stale = self._stale(run, i, settings, now)
         what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home, stale)
-        free = run.plan.force or what.write != step.value or self._distributes(run, i)
+        free = run.plan.force or what.write != step.value or self._sight.distributes(run, i)
         if isinstance(change, DirectoryChange) and not free:
             change = replace(change, unless_held=True)  # he may be quicker still
         try:
@@ -362,84 +352,6 @@ class Executor:
         clients = late_clients(mds, self._host.health())
         told = f": {clients[0]}" if clients else ""
         return f"put back, as the MDSs had not moved it within {settings.arrival_timeout:g} s{told}"
-
-    def _see(self, run: Run, i: int, change: Change, home: str | None, now: Now) -> Seen:
-        step, record, memory = run.plan.steps[i], run.records.get(i), run.memory
-        doubt = change.in_doubt()
-        if doubt:
-            return Seen("", in_doubt=doubt)
-        value = change.read()
-        awaited = {INTENT: step.value, UNDOING: home}.get(record.state) if record else None
-        waited = now.steady - memory.since.setdefault(i, now.steady)
-        as_set, back = same(step, value, step.value), run.heading() == ROLLING_BACK
-        under_way = record is not None and record.state == INTENT
-        if under_way and as_set:
-            memory.made.add(i)  # by the manager before; what replaces it is an operator's
-        there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
-        asked = memory.asked.get(i) == now.steady
-        if asked and not there and value == awaited and waited > SETTLED:
-            self._load(run, i, change, now)
-        empty = not there and value == awaited and waited > SETTLED and _stays_empty(run, change)
-        return Seen(
-            value,
-            arrived=there or empty,
-            made=i in memory.made,
-            held=self._held(run, i, change, value),
-            barred=self._barred(run, i, change, value) or self._begun_by_another(run, i, value),
-            shared=isinstance(change, AutomateChange) and change.shared(),
-            stays=change.stays() if isinstance(change, ConfigChange) else "",
-            waited=waited,
-            overtaken=under_way and not as_set and replaced_since(run, step, self._runs()),
-            taken=(record is None or (back and (as_set or on_way_home(step, record, value))))
-            and taken_since(run, step, self._runs()),
-        )
-
-    def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:
-        """Is it to be asked now whether it arrived? Where MDSs must tell all their subtrees, not often."""
-        asked = run.memory.asked
-        if isinstance(change, ASK_ALL) and now.steady - asked.get(i, -math.inf) < SELDOM:
-            return False
-        asked[i] = now.steady
-        return True
-
-    def _load(self, run: Run, i: int, change: Change, now: Now) -> None:
-        """MDSs export only what they have in their caches, and tell of nothing else where it is."""
-        loaded = run.memory.loaded
-        if not isinstance(change, DirectoryChange) or now.steady - loaded.get(i, -math.inf) < AGAIN:
-            return
-        loaded[i] = now.steady
-        try:
-            change.load()
-        except PartitionerError as e:  # it may arrive all the same
-            self._log.debug("plan %s, step %d: %s", run.plan.name, i, e)
-
-    def _barred(self, run: Run, i: int, change: Change, value: str) -> str:
-        """Until it is set.
-
-        :raises CephError: it comes after the mask, and that is not set yet
-        """
-        if not isinstance(change, AutomateChange) or not _to_be_set(run, i, value):
-            return ""
-        return _unmasked(run, change)
-
-    def _begun_by_another(self, run: Run, i: int, value: str) -> str:
-        """Until it is begun: the value that is there would be neither what it is to go back to, nor stay."""
-        if i in run.records or not begun_by_another(run, run.plan.steps[i], value, self._runs()):
-            return ""
-        return "another plan of the scheduler is still about to set it, or to put it back"
-
-    def _held(self, run: Run, i: int, change: Change, value: str) -> str:
-        """An operator may have set it since the plan was made, or where the MDSs do not show it yet; also
-        since the record was written, until the value is set."""
-        if not _to_be_set(run, i, value) or not change.ephemeral() or self._distributes(run, i):
-            return ""
-        return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
-
-    def _distributes(self, run: Run, i: int) -> bool:
-        """Is an ephemeral pin that is there this module's? None is where a step is to distribute."""
-        step = run.plan.steps[i]
-        begins = step.kind == DISTRIBUTED_STEP and step.value == "1"
-        return not begins and self._distributed(run.plan.fscid).get(step.ino) == "1"
 
     def _do(
         self, run: Run, began: Head, i: int, change: Change | None, what: Transition, was: str, now: Now
@@ -484,34 +396,6 @@ class Executor:
     def _check(self, run: Run, began: Head) -> None:
         if _overruled(run, began):
             raise Overruled
-
-
-def _to_be_set(run: Run, i: int, value: str) -> bool:
-    """Is a step's value not there yet, and to come? ``value``: what is there"""
-    record = run.records.get(i)
-    begins = record is None or (record.state == INTENT and value != run.plan.steps[i].value)
-    return begins and run.heading() != ROLLING_BACK
-
-
-def _stays_empty(run: Run, change: Change) -> bool:
-    """MDSs export nothing that is empty. The scheduler counts on what it moves, and a rollback on what comes
-    home: these wait."""
-    waits = run.plan.scheduled or run.heading() == ROLLING_BACK
-    return not waits and isinstance(change, PinChange) and change.empty()
-
-
-def _unmasked(run: Run, change: AutomateChange) -> str:
-    """In words, that the balancer would not keep to the plan's mask, if it has one.
-
-    :raises CephError: that one is not set yet
-    """
-    of_mask = ((i, s) for i, s in enumerate(run.plan.steps) if (s.kind, s.target) == (FS_STEP, RANK_MASK))
-    i, step = next(of_mask, (-1, None))
-    if step is None or same(step, change.present().bal_rank_mask, step.value):
-        return ""
-    if i not in run.records or run.records[i].state == INTENT:
-        raise CephError(f"it comes after {RANK_MASK}, which is not set yet")
-    return f"{RANK_MASK} is not the plan's"
 
 
 def _overruled(run: Run, began: Head) -> bool:

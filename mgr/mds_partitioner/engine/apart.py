@@ -30,7 +30,7 @@ def placed_apart(instance: Instance, families: Families) -> tuple[Placement, Fan
         count = family.weights.size
         children[heavy] = given[:count]
         # Among equals the highest: clients ask the lowest rank that they know a directory from.
-        parent[heavy] = int(given[count:].max(initial=-1) if given.size > count else given.max())
+        parent[heavy] = int(given[count] if given.size > count else given.max())
         if count:
             parts[heavy] = shares(family, children[heavy], parent[heavy], instance.ranks)
     single = found.single[:rows].copy()

@@ -48,10 +48,8 @@ def settle(request: PlanRequest) -> Settled:
         return first
     stays = {h: part for h, part in stands.items() if _may_stay(request, h, part)}
     ways = (first, _around(request, stands, {}, evened))
-    anew, apart = (
-        min(ways, key=lambda way: round(_cost(request, way), 2)),
-        _apart(request, stands, first.scattered),
-    )
+    anew = min(ways, key=lambda way: round(_cost(request, way), 2))
+    apart = _apart(request, stands, first.scattered)
     if worth(_cost(request, anew), _cost(request, apart), request.instance):
         anew = apart
     kept, cost = _around(request, stands, stays, propose), _cost(request, anew)
