@@ -39,11 +39,13 @@ TOO_OLD = 60.0  # s, for which what a rank told counts while it refuses to tell 
 def rank_view(sample: RankSample, found: Fullness, option: float) -> RankView:
     """A rank as the core is shown it: what it has to pass on takes the time of as many requests.
 
-    :param option: rank_capacity, req/s: none can do more, whatever it has taught; 0: not told
+    :param option: rank_capacity, req/s: none can do more, whatever it has taught; 0: not told. Where one has
+        taught less, nothing is known of those that have not: they are no better for that
     """
     taught = found.capacity.get(sample.name)
     left = max(1.0, sample.requests, taught.value - sample.forwards) if taught else math.inf
-    most = min(left, option or math.inf)
+    less = taught is None and any(other.value < option for other in found.capacity.values())
+    most = math.inf if less else min(left, option or math.inf)
     return RankView(
         sample.rank,
         sample.requests,

@@ -235,3 +235,10 @@ def test_what_is_passed_on_leaves_less_time_for_what_is_served(
     assert (both.capacity, both.crowd) == (able, 20.0), "ranks may differ: what each has taught is its own"
     less = rank_view(row, Fullness(capacity={"m0": Taught(390.0, 20.0)}), able / 2.0)
     assert (less.capacity, less.crowd) == (able / 2.0, math.inf), "none can do more than an operator says"
+
+
+def test_those_that_have_taught_nothing_are_no_better_than_what_one_has_taught() -> None:
+    """With an option above what ranks really do the first that is full would be emptied."""
+    row = replace(sample(50.0, 0.1), name="m1")
+    assert rank_view(row, Fullness(capacity={"m0": Taught(600.0, 20.0)}), 3000.0).capacity is None
+    assert rank_view(row, Fullness(capacity={"m0": Taught(3100.0, 20.0)}), 3000.0).capacity == 3000.0

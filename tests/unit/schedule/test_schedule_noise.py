@@ -3,7 +3,7 @@
 
 import pytest
 
-from mds_partitioner.schedule.core.noise import BAND, WIDEST, band
+from mds_partitioner.schedule.core.noise import BAND, ENOUGH, WIDEST, band
 
 STILL = (False,) * 8
 
@@ -23,6 +23,13 @@ def test_what_moves_do_to_a_rank_is_no_noise() -> None:
 
 def test_nothing_is_known_of_noise_while_something_always_moves() -> None:
     assert band([((90.0, 110.0) * 4, (True,) * 8)] * 4) == BAND
+
+
+def test_what_was_known_of_noise_holds_until_enough_is_seen_anew() -> None:
+    """The one step after moves may be anything."""
+    moves = (True,) * 6 + (False,) * 2
+    assert band([((90.0, 110.0) * 4, moves)] * (ENOUGH - 1), 0.15) == 0.15
+    assert band([((90.0, 110.0) * 4, moves)] * ENOUGH, 0.15) == WIDEST
 
 
 def test_ranks_of_which_no_noise_is_known_count_as_no_quiet_ones() -> None:

@@ -84,6 +84,16 @@ def test_what_was_moved_away_did_not_go_by_itself(past: Past, ours: bool) -> Non
     assert (state.roams.rank, state.roams.stays) == (3, () if ours else ((100.0, 20.0),))
 
 
+@pytest.mark.parametrize(("passed", "went"), [(0.0, ((100.0, 90.0),)), (700.0, ())])
+def test_what_a_rank_passes_on_has_not_gone_from_there_by_itself(
+    passed: float, went: tuple[tuple[float, float], ...]
+) -> None:
+    ranks = (RankView(0, 100.0, forwards=passed), RankView(1, 0.0), RankView(2, 0.0))
+    view = View(100.0, (*ranks, RankView(3, 800.0, 9.0, True)), (Piece(2, "/q", 3, 800.0, 500.0),), True)
+    state, _ = Scheduler(State(at=95.0, roams=Roams(0, 10.0, 95.0, 900.0)), view, Limits()).decide()
+    assert (state.roams.rank, state.roams.stays) == (3, went)
+
+
 @pytest.mark.parametrize(
     ("begun", "lost", "ours"), [(85.0, False, True), (85.0, True, False), (40.0, False, False)]
 )

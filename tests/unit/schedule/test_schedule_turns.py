@@ -156,6 +156,27 @@ def test_what_does_not_stay_is_shared_out_alike(stay: Mapping[int, Stay], hot: f
     )
 
 
+def test_an_empty_one_that_nobody_uses_has_no_part_of_what_others_have() -> None:
+    """It is not moved for that: MDSs export nothing that is empty, so it would be waited for."""
+    homes = [p._replace(inodes=1.0) if p.ino > 102 else p for p in parts((90.0, 0.0, 0.0, 0.0, 6.0))]
+    found = shared_out(homes, {PARENT: Stay(0.0)}, {})
+    assert found == pytest.approx({100: 24.0, 101: 24.0, 102: 24.0, 103: 0.0, 104: 24.0})
+
+
+@pytest.mark.parametrize(("known", "idle"), [(False, False), (True, True)])
+def test_what_nobody_uses_is_not_moved_until_it_is_known_whether_its_turn_comes(
+    known: bool, idle: bool
+) -> None:
+    """Of twenty homes in a directory that was just taken apart four are used."""
+    homes = parts((*(100.0,) * 4, *(0.0,) * 16))
+    ranks = RankView(0, 400.0, 20.0, True, 400.0, 20.0), *(RankView(rank, 0.0) for rank in (1, 2, 3))
+    state = State(split=frozenset({PARENT}), stay={PARENT: Stay(0.2, 3)} if known else {})
+    pieces = (Piece(PARENT, "/p", 0, 0.0, 1.0), *homes)
+    _, decision = Scheduler(state, View(5.0, ranks, pieces, True), Limits()).decide()
+    moved = {move.ino for move in decision.moves}
+    assert moved and any(ino >= 104 for ino in moved) is idle
+
+
 def view(look: int, pieces: Sequence[Piece], told: Collection[int] | None = None) -> View:
     served = {rank: sum(p.requests for p in pieces if p.rank == rank) for rank in range(3)}
     ranks = tuple(RankView(rank, load, 0.1) for rank, load in served.items())

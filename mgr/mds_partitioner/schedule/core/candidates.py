@@ -10,8 +10,9 @@ from .choose import Candidate
 from .demand import HELD
 from .elastic import TOLD
 from .look import Look
-from .sleepers import EMPTY
+from .sleepers import ASLEEP, EMPTY
 from .state import Past
+from .turns import siblings
 from .view import Piece
 
 REALLY = 2.0  # times: a load that changed so much is another load
@@ -39,7 +40,7 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
     away = {*parted, *state.placed, *state.apart, *look.together, *going}
     linked, kept, loads, full, asked = look.linked, look.kept, look.loads, look.full, look.asked.by_ino
     room = cache(partial(_room, look))
-    fixed = state.split | linked
+    fixed, unsure = state.split | linked, _unsure(look)
     found = []
     for piece in look.view.pieces:
         ino, rank, pin = piece.ino, piece.rank, piece.pin
@@ -47,6 +48,8 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             continue
         if ino in kept:
             continue  # its files may have links in others
+        if ino in unsure:
+            continue  # whether its turn comes is known in a moment
         if pin == NO_PIN and pins_left <= 0:
             continue
         if pin != rank and pin in loads and not look.view.advised:
@@ -67,6 +70,14 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
         divisible = (piece.parts is None or piece.parts > 1) and ino not in fixed
         found.append(Candidate(ino, rank, asked[ino], piece.inodes, divisible, avoid, back))
     return found
+
+
+def _unsure(look: Look) -> frozenset[int]:
+    """Inode numbers of what nobody uses now, of siblings of which it is not known yet whether they are used
+    in turn."""
+    most = ASLEEP * look.asked.share
+    new = (k for within, k in siblings(look.view.pieces).items() if within not in look.state.stay)
+    return frozenset(piece.ino for kids in new for piece in kids if piece.requests < most)
 
 
 def _rests(look: Look) -> frozenset[int]:

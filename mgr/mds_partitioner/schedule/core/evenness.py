@@ -11,7 +11,7 @@ from dataclasses import replace
 from ...engine.inside import CROWD, LEAST_RATE
 from .choose import LEAST
 from .demand import BEGINS, HELD
-from .load import pressures, served, utilisations
+from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
 from .roams import Roams
@@ -80,7 +80,8 @@ def _roaming(look: Look, relative: Mapping[int, float]) -> Roams:
     if not ENDS <= _times(look) <= BEGINS:
         stays = state.roams.stays_on(hot, now, state.dt)
         return replace(state.roams, at=now) if stays else state.roams
-    return state.roams.seen(hot, served(look.view.ranks), _moved_away(state), now, state.dt)
+    did = {r.rank: r.requests + r.forwards for r in look.view.ranks}
+    return state.roams.seen(hot, did, _moved_away(state), now, state.dt)
 
 
 def _moved_away(state: State) -> float:

@@ -13,7 +13,7 @@ from ...engine.inside import CROWD
 from .demand import BEGINS, HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities, pressed
-from .noise import BAND
+from .noise import BAND, band
 from .reunite import highest, quiet
 from .series import Series, level
 from .sleepers import ASLEEP, WAKES, Wake, jumped
@@ -92,7 +92,8 @@ class _Lesson:
             scale=self._scales(),
             stale=self.stale,
             rates=self.rates,
-            moved={rank: self._moved(rank)[-len(row) :] for rank, row in self.rates.items()},
+            moved=self.moved,
+            band=band([(row, self.moved[rank]) for rank, row in self.rates.items()], state.band),
             capacity=self._capacities(),
             latency={r.rank: _latency(r, state, self.stale) for r in view.ranks},
             grown=_grown(view, state, self.demand, self.stale),
@@ -130,6 +131,11 @@ class _Lesson:
     def rates(self) -> dict[int, tuple[float, ...]]:
         """The same with this look."""
         return {r.rank: (*self._rates(r.rank), r.requests)[-KEPT:] for r in self.view.ranks}
+
+    @cached_property
+    def moved(self) -> dict[int, tuple[bool, ...]]:
+        """By rank, at the same looks: did something move from or to it?"""
+        return {rank: self._moved(rank)[-len(row) :] for rank, row in self.rates.items()}
 
     def _moved(self, rank: int) -> tuple[bool, ...]:
         before = self.state.moved.get(rank, ())

@@ -15,7 +15,6 @@ from .budgets import Budgets
 from .demand import HELD
 from .expectation import Asked, Expectation
 from .load import EMPTY, busy, capacities, crawls, highest, levelled, served, shares
-from .noise import band
 from .state import KEPT, Limits, Past, State
 from .together import members
 from .view import Move, Piece, RankView, View
@@ -60,7 +59,6 @@ class Look:
     @classmethod
     def at(cls, state: State, view: View, limits: Limits) -> Look:
         """The look that has taught this state."""
-        rows = ((state.rates.get(r.rank), state.moved.get(r.rank, ())) for r in view.ranks)
         able, asked = _able(state, view), Asked(state, view)
         crawling = _crawling(state, view, able)
         return cls(
@@ -72,7 +70,7 @@ class Look:
             full=frozenset(r.rank for r in view.ranks if r.full),
             crawling=crawling,
             capacity=able | levelled(view.ranks, able, crawling),
-            band=band([(row, moved) for row, moved in rows if row]),
+            band=state.band,
             asked=asked,
             expected=Expectation(asked, limits, state.past, state.scattered, state.apart),
         )

@@ -26,7 +26,7 @@ class Roams:
 
     :ivar rank: that was full and had too much last; -1: none
     :ivar since: when it came to have that; at: when it was last seen so
-    :ivar requests: req/s that it served then
+    :ivar requests: req/s that it served or passed on then
     :ivar stays: when the load had gone from a rank, and after how many s, oldest first
     """
 
@@ -36,13 +36,11 @@ class Roams:
     requests: float = 0.0
     stays: tuple[tuple[float, float], ...] = ()
 
-    def seen(
-        self, hot: Sequence[int], served: Mapping[int, float], ours: float, now: float, dt: float
-    ) -> Roams:
+    def seen(self, hot: Sequence[int], did: Mapping[int, float], ours: float, now: float, dt: float) -> Roams:
         """After a look.
 
         :param hot: full ranks that have too much, the one that has most first
-        :param served: req/s by rank
+        :param did: req/s by rank, that it served or passed on
         :param ours: req/s that were moved away from the rank since then, and did not end
         :param dt: s since the look before
         """
@@ -50,11 +48,11 @@ class Roams:
         if not hot:
             return known
         if self.stays_on(hot, now, dt):
-            return replace(known, at=now, requests=served[self.rank])
-        less = self.requests - served.get(self.rank, self.requests)
+            return replace(known, at=now, requests=did[self.rank])
+        less = self.requests - did.get(self.rank, self.requests)
         went = less > WENT * self.requests and ours < OURS * less and now - self.at <= GONE
         stays = (*known.stays, (now, now - self.since)) if went else known.stays
-        return Roams(hot[0], now - dt, now, served[hot[0]], stays)
+        return Roams(hot[0], now - dt, now, did[hot[0]], stays)
 
     def stays_on(self, hot: Sequence[int], now: float, dt: float) -> bool:
         """Has its rank had too much in the look before, and has still? As for ``seen``."""

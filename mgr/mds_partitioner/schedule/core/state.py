@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 from ...engine.urgency import SMOOTHNESS
 from .demand import Demand
 from .links import Links
+from .noise import BAND
 from .roams import Roams
 from .series import Series
 from .sleepers import Wake
@@ -157,6 +158,7 @@ class State:
     :ivar capacity: by rank, req/s; while something moves, as it was before
     :ivar rates: by rank, req/s, at the last looks, oldest first
     :ivar moved: by rank, at the same looks: did something move from or to it?
+    :ivar band: how far above its share a rank may be, in parts of it (noise.py)
     :ivar latency: by rank, s, a mean of the last looks
     :ivar grown: what stayed on a rank when something moved, in times of what it had before; by rank, and by
         what it was taken out of (0: nothing)
@@ -204,6 +206,7 @@ class State:
     capacity: Mapping[int, float] = field(default_factory=dict)
     rates: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     moved: Mapping[int, tuple[bool, ...]] = field(default_factory=dict)
+    band: float = BAND
     latency: Mapping[int, float] = field(default_factory=dict)
     grown: Mapping[tuple[int, int], float] = field(default_factory=dict)
     elastic: Mapping[int, float] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ...judge.insides import in_common
+from .sleepers import EMPTY
 from .view import Piece
 
 MOST = 20  # looks that what is known is of, at most
@@ -127,13 +128,15 @@ def lasting(pieces: Sequence[Piece], before: Sequence[Told], now: float) -> dict
 def shared_out(
     pieces: Sequence[Piece], stay: Mapping[int, Stay], lasts: Mapping[int, float]
 ) -> dict[int, float]:
-    """req/s by inode number: of siblings, what is not their own is all of theirs alike.
+    """req/s by inode number: of siblings, what is not their own is all of theirs alike; but for empty ones
+    that nobody uses.
 
     :param stay: how much of it is, by what they were taken out of
     :param lasts: req/s that is, at least, by inode number
     """
     rates = {piece.ino: piece.requests for piece in pieces}
-    for parent, kids in siblings(pieces).items():
+    used = [piece for piece in pieces if piece.requests > 0.0 or piece.inodes > EMPTY]
+    for parent, kids in siblings(used).items():
         if len(kids) < SOME:
             continue
         part = stay.get(parent, UNKNOWN).part
