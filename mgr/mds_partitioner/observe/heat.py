@@ -21,6 +21,7 @@ READDIR = 2
 MOST_EACH = 1.0  # listings an entry: of those that have none nobody can tell where they are
 # Counters of a directory: of its own subtree, and of all below it that the rank has (MDBalancer::hit_dir).
 OWN, ALL = "pop_auth_subtree", "pop_auth_subtree_nested"
+ME = "pop_me"  # of what is right in it
 # What is in it was a subvolume: it stays on the rank of its pin, and is no piece any more.
 PURGED = f"{VOLUMES}/{DELETING}"
 TOLD = 0.05  # of all heat: what was added is at least so much, or nobody can tell where
@@ -193,6 +194,17 @@ def lumps(answer: Mapping[str, Any], directories: Collection[str], each: float =
         if path in directories:
             heats.setdefault(path, []).append(_asked(dirfrag[OWN]) + each * _listed(dirfrag[OWN]))
     return frozenset(path for path, of in heats.items() if len(of) >= PIECES and max(of) > LUMP * sum(of))
+
+
+def right_in(
+    answer: Mapping[str, Any], directories: frozenset[str], roots: AbstractSet[str]
+) -> dict[str, float]:
+    """Of what is asked of each of these, with what is below it and in the same subtree, the part, 0 to 1,
+    that is for what is right in it. ``roots``: as of ``rank_heat``"""
+    if not directories:
+        return {}
+    whole, own = rank_heat(answer, directories, roots=roots).of, parse_heat(answer, directories, ME)
+    return {path: min(1.0, own[path] / hot) for path, hot in whole.items() if hot > 0.0}
 
 
 def requests_below(

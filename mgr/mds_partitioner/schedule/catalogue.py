@@ -128,6 +128,8 @@ class Wanted:
     :ivar moving: of those that are under way, which do not answer for a while
     :ivar count: of those that are looked into besides the busiest
     :ivar epoch: s from one round to the next, but for those that have no pauses
+    :ivar right: of what is asked of directories, the part that is for what is right in them, by path, where
+        it is known
     """
 
     requests: Mapping[str, float] = field(default_factory=dict)
@@ -136,6 +138,7 @@ class Wanted:
     moving: frozenset[int] = frozenset()
     count: frozenset[int] = frozenset()
     epoch: float = 10.0
+    right: Mapping[str, float] = field(default_factory=dict)
 
 
 class Early(enum.Enum):
@@ -394,7 +397,7 @@ class Catalogue:
         def question(mount: FileSystem, of: Directory) -> Lesson:
             found = fragments(mount, of.path, c, churning) if of.path in tops else None
             if found is None and of.ino in wanted.hot:
-                found = flat(mount, of.path, c, parts[of.ino], churning)
+                found = flat(mount, of.path, c, parts[of.ino], churning, wanted.right)
             new = {} if found is None else {of.ino: (now, found)}
             return lambda: self._fragments.update(new)
 

@@ -4,8 +4,9 @@ is in them would be if MDSs placed it by their fragments."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from ..ceph.filesystem import FileSystem
 from ..model import NO_PIN, Churning
@@ -17,7 +18,8 @@ from .insides import LOWEST
 
 FILES = 8  # a fragment, for the hash to share out their load
 SEVERAL = 2.0  # at a time, on the mean
-MOSTLY = 0.9  # of all that is below a directory is right in it
+MOSTLY = 0.9  # of all that is below a directory is right in it, or of what is asked of it is for that
+PASSED = 0.5  # of what is asked of a piece, at least, that is not for what is above what could be distributed
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Fragments:
     :ivar pin: its own, which would be in the way
     :ivar files: what is placed so stays: files, or directories that are too many
     :ivar many: it is these directories
+    :ivar above: directories that it is in, down from the one that was asked about, that have files as well
     """
 
     path: str
@@ -38,6 +41,12 @@ class Fragments:
     pin: int = NO_PIN
     files: bool = False
     many: bool = False
+    above: tuple[str, ...] = ()
+
+    def asked_for(self, right: Mapping[str, float]) -> bool:
+        """Is it known to have most of the load of what it is in? right: of what is asked of directories, the
+        part that is for what is right in them, by path"""
+        return prod(1.0 - right.get(path, 1.0) for path in self.above) >= PASSED
 
     def parts(self, home: int) -> tuple[int, ...]:
         """The rank of each equal part of its load. ``home``: the rank that it is on now"""
@@ -70,17 +79,25 @@ def fragments(
 
 
 def flat(
-    mount: FileSystem, path: str, c: Circumstances, parts: int, churning: Collection[Churning]
+    mount: FileSystem,
+    path: str,
+    c: Circumstances,
+    parts: int,
+    churning: Collection[Churning],
+    right: Mapping[str, float],
 ) -> Fragments | None:
     """Of a directory, or of the only one below it, whose load is its files', or that of more directories than
-    get ranks of their own. None: too few for all ranks, too much beside them, an operator has placed it or
-    what it is in, or it is replaced by another one time and again, and its setting would go with it,
-    or it is lower than LOWEST.
+    get ranks of their own. None: too few for all ranks, too much beside them, an
+    operator has placed it or what it is in, or it is replaced by another one time and again, and its setting
+    would go with it, or it is lower than LOWEST.
 
     :param parts: directories that may be beside the files, as they are moved by themselves
+    :param right: of what is asked of directories, the part that is for what is right in them, by path,
+        where it is known
     :raises NotFound: it is gone
     """
     chain: list[Placed] = []
+    above: list[str] = []
     passing = {of.ino for of in churning}
     while path.count("/") <= LOWEST:  # each level takes seven questions, in each round
         chain.append(placed(mount, path))
@@ -89,11 +106,14 @@ def flat(
             return None
         many = entries > MOST_PARTS and subdirs >= MAINLY * entries
         names = entries if many else entries - subdirs
-        if names >= FILES * len(ranks) and (many or _its_own(mount, path, names, subdirs, parts)):
-            taken = chain[-1].distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
-            at = chain[-1]
-            own = Fragments(at.path, at.ino, ranks, float(names), at.pin, files=True, many=many)
+        enough, asked = names >= FILES * len(ranks), right.get(path, 0.0) >= MOSTLY
+        if enough and (many or asked or _its_own(mount, path, names, subdirs, parts)):
+            at, over = chain[-1], tuple(above)
+            own = Fragments(at.path, at.ino, ranks, float(names), at.pin, True, many, over)
+            taken = at.distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
             return None if taken else own
+        if entries > subdirs:
+            above.append(path)
         # One of two may be the volumes module's, which is not told.
         few = 1 <= subdirs <= 2 and entries <= MOST_LISTED and chain[-1].ino not in passing
         below = mount.subdirectories(path) if few else []

@@ -13,7 +13,7 @@ from ..errors import Unavailable
 from ..judge.fullness import Fullness, fullness
 from ..judge.verdict import Engine, rank_arguments, read_verdict
 from ..model import FsState, RankSample
-from ..observe.heat import PURGED, Heat, depth, lumps, rank_heat, too_long
+from ..observe.heat import PURGED, Heat, depth, lumps, rank_heat, right_in, too_long
 from ..observe.ranks import observe_ranks
 from ..observe.subtrees import SubtreeMap, parse_subtrees, with_news
 from ..options import Settings
@@ -185,7 +185,8 @@ class Looker:
         told, where = watch.told, watch.located()
         watch.heat = _staying(watch.heat, told, where, now.steady)
         moving = frozenset(move.ino for move in watch.state.moving)
-        seen = Seen(fs, latest, watch.heat, where, known, owned, watch.state.split, moving, watch.lumps)
+        split, lumps, right = watch.state.split, watch.lumps, watch.right
+        seen = Seen(fs, latest, watch.heat, where, known, owned, split, moving, lumps, right)
         answered = {rank for rank, answer in told.items() if answer.at != asked.get(rank)}
         found_pieces = pieces(seen)
         new = frozenset(p.ino for p in found_pieces if p.rank in answered)
@@ -230,6 +231,7 @@ class Looker:
         spared = {*blind, *(rank for rank, told in watch.told.items() if told.long)}
         asked = {rank: name for rank, name in active.items() if rank not in old & spared}
         hot = frozenset(of.path for of in watch.known.fragments.values())
+        over = frozenset(path for of in watch.known.fragments.values() for path in of.above)
         usually = depth(paths)
         deep = max(usually, min(depth(hot), usually + DEEPER))
         loads = self._tell(fs, watch, asked.values(), "dump loads", depth=deep)
@@ -253,6 +255,7 @@ class Looker:
             for rank, of in heat.items()
         }
         watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot, heat[rank].each) for rank in told}
+        watch.right |= {rank: right_in(loads[asked[rank]], hot | over, roots[rank]) for rank in told}
         added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}
         watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in left}
         watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in left}

@@ -40,6 +40,7 @@ class Seen:
     :ivar split: inode numbers of pieces that are seen as their parts
     :ivar moving: of those that are under way
     :ivar lumps: by rank: paths of what is in fragments of which one has most of the load
+    :ivar right: by rank and path: of what is asked of a directory, the part that is for what is right in it
     """
 
     fs: FsState
@@ -51,6 +52,7 @@ class Seen:
     split: frozenset[int]
     moving: frozenset[int] = frozenset()
     lumps: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    right: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
 
 
 def pieces(seen: Seen) -> tuple[Piece, ...]:
@@ -101,10 +103,11 @@ def _rates(seen: Seen) -> dict[int, float]:
 
 
 def _scatters(of: Fragments | None, rank: int | None, seen: Seen) -> tuple[int, ...]:
-    """Of one file that all want, say, the requests would stay together."""
-    if of is None or rank is None or (of.files and of.path in seen.lumps.get(rank, ())):
+    """Of one file that all want, say, the requests would stay together, as where they are beside it."""
+    if of is None or rank is None:
         return ()
-    return of.parts(rank)
+    lump, right = of.path in seen.lumps.get(rank, ()), seen.right.get(rank, {})
+    return () if of.files and (lump or not of.asked_for(right)) else of.parts(rank)
 
 
 def _sized(seen: Seen) -> list[tuple[Directory, bool, Sized]]:

@@ -53,7 +53,8 @@ def read(
     # Only where a rank wants relief, and nothing else was found: an operator's plan may have pinned in these.
     pressed = watch.pressing_since is not None
     count = _to_count(view) if pressed and view is not None and view.ranks else frozenset()
-    wanted = Wanted(asked, watch.state.split | watch.state.apart, hot, moving, count, settings.epoch)
+    right = {path: part for found in watch.right.values() for path, part in found.items()}
+    wanted = Wanted(asked, watch.state.split | watch.state.apart, hot, moving, count, settings.epoch, right)
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
     at = now().wall

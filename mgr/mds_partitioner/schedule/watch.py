@@ -59,6 +59,8 @@ class Watch:
     :ivar heat: by rank, without what had gone at its last answer
     :ivar mute: ranks that did not tell it in time, or refused to, when they were asked last
     :ivar lumps: of what could be distributed, by rank, that of which one fragment has most of the load
+    :ivar right: of what is asked of what could be distributed, and of what that is in, the part that is for
+        what is right in it, by rank and path
     :ivar ranks: at the last look
     :ivar known: of directories, at the last look
     :ivar glimpses: how the load was shared out, in the looks of the last hour that MDSs were asked in
@@ -96,6 +98,7 @@ class Watch:
     told: dict[int, RankAnswer] = field(default_factory=dict)
     heat: dict[int, Heat] = field(default_factory=dict)
     lumps: dict[int, frozenset[str]] = field(default_factory=dict)
+    right: dict[int, dict[str, float]] = field(default_factory=dict)
     subtrees: dict[int, list[Subtree]] = field(default_factory=dict)
     mute: frozenset[int] = frozenset()
     glimpses: tuple[Glimpse, ...] = ()
@@ -135,7 +138,7 @@ class Watch:
     def forget(self) -> None:
         """It has not looked for a while: what it saw last is not so any more."""
         self.ranks, self.view, self.actual, self.where = {}, None, None, None
-        self.told, self.heat, self.lumps, self.subtrees, self.verdict = {}, {}, {}, {}, None
+        self.told, self.heat, self.lumps, self.right, self.subtrees, self.verdict = {}, {}, {}, {}, {}, None
         self.mute = frozenset()
         self.unread, self.unread_since = "", None
         self.measured = self.asked = self.mapped = float("-inf")

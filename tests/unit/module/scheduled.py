@@ -253,8 +253,10 @@ class Cluster(FakeCluster):
         for ino, load in self.load.items():
             at = self.directories[ino]
             if self._part(ino, rank):
-                heat = _heat(load * self._part(ino, rank) + self._below(at))
-                yield {"path": at.path, "pop_auth_subtree": heat, "pop_auth_subtree_nested": heat}
+                own = load * self._part(ino, rank)
+                me, heat = _heat(own), _heat(own + self._below(at))
+                names = "pop_auth_subtree", "pop_auth_subtree_nested"
+                yield {"path": at.path, "pop_me": me} | dict.fromkeys(names, heat)
 
     def _above(self, at: Directory) -> int:
         """The rank of the nearest directory that one is in."""

@@ -33,7 +33,7 @@ from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Known, W
 from mds_partitioner.schedule.core.view import UNREAD_MASK, Piece, RankView, View
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
-from mds_partitioner.schedule.fragments import flat
+from mds_partitioner.schedule.fragments import Fragments, flat
 from mds_partitioner.schedule.insides import AT_ONCE, FIRST, SILENT, Inside, InsideReader, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
@@ -945,8 +945,23 @@ def test_files_are_found_beside_the_trash_of_a_subvolume() -> None:
     cluster = Cluster([20.0])
     cluster.directories[200], cluster.files[200] = Directory(f"{PARENT}/uuid"), 4000
     mount: Any = Trash(cluster)
-    found = flat(mount, PARENT, Known().circumstances(cluster.state, Owned(), 2.0), 0, [])
-    assert found is not None and found.ino == 200
+    found = flat(mount, PARENT, Known().circumstances(cluster.state, Owned(), 2.0), 0, [], {})
+    assert isinstance(found, Fragments) and found.ino == 200
+
+
+@pytest.mark.parametrize(
+    ("right", "at", "known"),
+    [({}, 300, False), ({PARENT: 0.6}, 300, False), ({PARENT: 0.2}, 300, True), ({PARENT: 1.0}, 100, True)],
+)
+def test_a_directory_in_one_that_has_files_too_is_told_by_where_the_load_is(
+    right: dict[str, float], at: int, known: bool
+) -> None:
+    cluster = Cluster([20.0])
+    cluster.directories[300], cluster.files = Directory(f"{PARENT}/archive"), {100: 1000, 300: 2000}
+    cluster.below = {PARENT: 3001, f"{PARENT}/archive": 2000}
+    mount: Any = LoadedMount(cluster)
+    found = flat(mount, PARENT, Known().circumstances(cluster.state, Owned(), 2.0), 0, [], right)
+    assert isinstance(found, Fragments) and (found.ino, found.asked_for(right)) == (at, known)
 
 
 def test_a_child_that_an_operator_unpinned_is_looked_at_again() -> None:
@@ -1010,7 +1025,7 @@ def test_one_directory_of_files_that_is_replaced_time_and_again_is_not_distribut
     cluster.directories[300], cluster.files = Directory(f"{PARENT}/tree"), {300: 4000}
     mount: Any = LoadedMount(cluster)
     c = Known().circumstances(cluster.state, Owned(), 2.0)
-    found = flat(mount, PARENT, c, 0, [Churning(100, 1.0)] if remade else [])
+    found = flat(mount, PARENT, c, 0, [Churning(100, 1.0)] if remade else [], {})
     assert (found is None) is remade
 
 

@@ -155,7 +155,7 @@ def test_nobody_follows_them_without_end() -> None:
     mount.asked = 0
     assert children(mount, "/a", lambda *_: True, 3) == 0 and mount.asked == 3
     c = Known().circumstances(Cluster().state, Owned(), 2.0)
-    assert flat(mount, TOP, c, 0, []) is None and mount.asked <= 3 + LOWEST
+    assert flat(mount, TOP, c, 0, [], {}) is None and mount.asked <= 3 + LOWEST
 
 
 @pytest.mark.parametrize(("pins", "found"), [({}, 0), ({200: 2}, 4)])

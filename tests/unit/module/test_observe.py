@@ -38,6 +38,7 @@ from mds_partitioner.observe.attribution import Share, attribute, needs_heat, ow
 from mds_partitioner.observe.counters import level, mean_time, rate, unbroken
 from mds_partitioner.observe.heat import (
     ALL,
+    ME,
     OWN,
     Heat,
     kept,
@@ -45,6 +46,7 @@ from mds_partitioner.observe.heat import (
     rank_heat,
     requests,
     requests_below,
+    right_in,
     uncounted,
 )
 from mds_partitioner.observe.observer import SPARED, Observer
@@ -634,6 +636,17 @@ def test_each_listing_is_a_request_however_few_entries_it_has(
 def test_what_is_listed_in_parts_of_a_directory_counts_likewise() -> None:
     below = requests_below({0: listed(entries=500.0, b=100.0)}, {0: 200.0}, {0: 100.0}, {""})[""]
     assert (below["/a"], below["/b"]) == pytest.approx((102.4, 97.6), abs=0.1)
+
+
+def test_what_is_right_in_a_directory_is_told_from_what_is_below_it() -> None:
+    def dirfrag(path: str, *heats: float) -> dict[str, Any]:
+        of = [{"Decay Counters": [{"value": heat, "halflife": 5.0}] + [{"value": 0.0}] * 4} for heat in heats]
+        return {"path": path} | dict(zip((ME, OWN, ALL), of))
+
+    found = [dirfrag("", 0.0, 9.0, 9.0), dirfrag(A, 1.0, 2.0, 4.0), dirfrag(A, 2.0, 2.0, 4.0)]
+    answer = {"dirfrags": [*found, dirfrag(B, 0.0, 0.0, 0.0)]}
+    assert right_in(answer, frozenset({A, B}), frozenset({B})) == {A: 3.0 / 8.0}
+    assert right_in(answer, frozenset({A}), frozenset({f"{A}/pinned"})) == {A: 3.0 / 4.0}
 
 
 def test_another_weight_of_entries_makes_no_load_pass_for_one_that_has_gone() -> None:

@@ -1156,7 +1156,7 @@ def test_one_of_which_all_want_the_same_file_is_left_as_it_is(
         found = told(fs, mds, prefix, **arguments)
         if prefix == "dump loads" and mds == f"m{at.rank}" and at.path.count("/") <= arguments["depth"]:
             others = [fragment for fragment in found["dirfrags"] if fragment["path"] != at.path]
-            names = "pop_auth_subtree", "pop_auth_subtree_nested"
+            names = "pop_me", "pop_auth_subtree", "pop_auth_subtree_nested"
             own = [dict.fromkeys(names, _heat(heat)) | {"path": at.path} for heat in heats]
             found["dirfrags"] = others + own
         return found
@@ -1225,6 +1225,34 @@ def test_what_is_too_large_to_be_listed_is_judged_by_how_much_is_beside_its_file
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
     assert (cluster.directories[parent].distributed == "1") is spread
+
+
+@pytest.mark.parametrize(
+    ("files", "loads", "spread"),
+    [
+        (1000, (480.0, 0.0), ("1", "0")),
+        (1000, (280.0, 200.0), ("0", "0")),
+        (1000, (20.0, 460.0), ("0", "1")),
+        (10, (480.0, 0.0), ("0", "0")),
+        (10, (0.0, 480.0), ("0", "1")),
+    ],
+)
+@pytest.mark.parametrize("parts", [0, 4])
+def test_of_two_directories_of_files_in_each_other_that_is_spread_that_has_the_load(
+    files: int, loads: tuple[float, float], spread: tuple[str, str], parts: int
+) -> None:
+    cluster = flat(files)
+    (parent,) = cluster.files
+    low = next(ino for ino in range(parent + 1, 5000) if evenly(ino))
+    top = f"{NOGROUP}/s3/uuid"
+    cluster.directories |= {low: Directory(f"{top}/archive")}
+    cluster.directories |= {200 + i: Directory(f"{top}/archive/d{i}") for i in range(parts)}
+    cluster.files[low], cluster.below = 2000, {top: files + 2000, f"{top}/archive": 2000 + parts}
+    cluster.load |= {parent: loads[0], low: loads[1]}
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(2 * AT_LAST)
+    assert tuple(cluster.directories[ino].distributed for ino in (parent, low)) == spread
 
 
 def test_a_directory_of_few_files_is_not() -> None:
