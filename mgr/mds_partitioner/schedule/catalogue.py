@@ -49,6 +49,7 @@ class Known:
         that have an ephemeral pin, by path
     :ivar fresh: inode numbers of those that were made since it looks, and found lately (newborn.NEW)
     :ivar fragments: what could be distributed, by the inode number of the directory that it is in
+    :ivar undivided: why others of those that fill a rank could not be, in words, by inode number
     :ivar ripe: the busiest were looked at, so that they are not moved as a whole before it is known whether
         they have parts
     :ivar strangers: of those that are split, which have, or may have, pinned children that are not among
@@ -68,6 +69,7 @@ class Known:
     masks: Mapping[int, str] | None = None
     fresh: frozenset[int] = frozenset()
     fragments: Mapping[int, Fragments] = field(default_factory=dict)
+    undivided: Mapping[int, str] = field(default_factory=dict)
     ripe: bool = False
     strangers: frozenset[int] = frozenset()
     unknown: frozenset[int] = frozenset()
@@ -162,6 +164,7 @@ class Catalogue:
         self._ephemerals = Ephemerals(self._asking)
         self._above = Above()
         self._fragments: dict[int, tuple[float, Fragments]] = {}  # by inode number; when it was read last
+        self._undivided: dict[int, str] = {}  # of what was looked at in the last round, by inode number
         self._everything = Everything(now)
         self._directories: list[Directory] | None = None  # as they were listed last
         self._listed, self._took = float("-inf"), 0.0  # when that was, steady clock, s; how long it took, s
@@ -362,6 +365,7 @@ class Catalogue:
             dict(self._masks) if hooked else None,
             self._newborn.fresh(now),
             {ino: of for ino, (_, of) in self._fragments.items()},
+            undivided=dict(self._undivided),
             ripe=old.ripe or (bool(wanted.requests) and told) or not directories,
             strangers=strangers,
             unknown=frozenset(ino for ino in wanted.split if self._insides.awaited(ino)),
@@ -380,8 +384,9 @@ class Catalogue:
     ) -> None:
         """What is not looked at again is forgotten, and what we have pinned since: that would hold all of
         it."""
+        self._undivided = {}
         if c.distributed_factor is None:
-            self._fragments = {}
+            self._fragments, self._undivided = {}, dict.fromkeys(wanted.hot, f"{DISTRIBUTES} is off")
             return
         there = {d.ino for d in busiest} | wanted.moving
         hot = [d for d in self._facts.directories() if d.ino in wanted.hot and d.ino not in there]
@@ -395,11 +400,16 @@ class Catalogue:
         parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)
 
         def question(mount: FileSystem, of: Directory) -> Lesson:
-            found = fragments(mount, of.path, c, churning) if of.path in tops else None
+            found: Fragments | str | None = None
+            if of.path in tops:
+                found = fragments(mount, of.path, c, churning)
             if found is None and of.ino in wanted.hot:
                 found = flat(mount, of.path, c, parts[of.ino], churning, wanted.right)
-            new = {} if found is None else {of.ino: (now, found)}
-            return lambda: self._fragments.update(new)
+            if isinstance(found, Fragments):
+                new = {of.ino: (now, found)}
+                return lambda: self._fragments.update(new)
+            why = {} if found is None else {of.ino: found}
+            return lambda: self._undivided.update(why)
 
         due = [
             d

@@ -20,6 +20,12 @@ FILES = 8  # a fragment, for the hash to share out their load
 SEVERAL = 2.0  # at a time, on the mean
 MOSTLY = 0.9  # of all that is below a directory is right in it, or of what is asked of it is for that
 PASSED = 0.5  # of what is asked of a piece, at least, that is not for what is above what could be distributed
+FEW = f"it has fewer than {FILES} files a fragment"
+BESIDE = "too much is beside its files"
+REPLACED = "what is in it is replaced by another time and again"
+ELSEWHERE = "MDSs would put parts of it on ranks that are not to be used"
+LOW = f"it is lower than level {LOWEST}, down to which directories are told apart"
+ALREADY = "it is distributed already"
 
 
 @dataclass(frozen=True)
@@ -85,9 +91,9 @@ def flat(
     parts: int,
     churning: Collection[Churning],
     right: Mapping[str, float],
-) -> Fragments | None:
+) -> Fragments | str:
     """Of a directory, or of the only one below it, whose load is its files', or that of more directories than
-    get ranks of their own. None: too few for all ranks, too much beside them, an
+    get ranks of their own. Else why there is none, in words: too few for all ranks, too much beside them, an
     operator has placed it or what it is in, or it is replaced by another one time and again, and its setting
     would go with it, or it is lower than LOWEST.
 
@@ -103,24 +109,25 @@ def flat(
         chain.append(placed(mount, path))
         entries, subdirs, ranks = mount.entries(path), mount.subdirs(path), hashed(chain[-1].ino, c)
         if ranks is None:
-            return None
+            return ELSEWHERE
         many = entries > MOST_PARTS and subdirs >= MAINLY * entries
         names = entries if many else entries - subdirs
         enough, asked = names >= FILES * len(ranks), right.get(path, 0.0) >= MOSTLY
         if enough and (many or asked or _its_own(mount, path, names, subdirs, parts)):
             at, over = chain[-1], tuple(above)
             own = Fragments(at.path, at.ino, ranks, float(names), at.pin, True, many, over)
-            taken = at.distributed or held(Brood(tuple(chain), 0.0, ()), c) is not None
-            return None if taken else own
+            return held(Brood(tuple(chain), 0.0, ()), c) or (ALREADY if at.distributed else own)
         if entries > subdirs:
             above.append(path)
         # One of two may be the volumes module's, which is not told.
-        few = 1 <= subdirs <= 2 and entries <= MOST_LISTED and chain[-1].ino not in passing
+        few = 1 <= subdirs <= 2 and entries <= MOST_LISTED
+        if few and chain[-1].ino in passing:
+            return REPLACED
         below = mount.subdirectories(path) if few else []
         if len(below) != 1:
-            return None
+            return BESIDE if enough else FEW
         path = f"{path}/{below[0][0]}"
-    return None
+    return LOW
 
 
 def _its_own(mount: FileSystem, path: str, files: int, subdirs: int, parts: int) -> bool:

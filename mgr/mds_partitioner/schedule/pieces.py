@@ -18,6 +18,8 @@ from .core.view import FIXED_BELOW, OURS_BELOW, UNREAD, UNREAD_MASK, Beside, Pie
 from .fragments import Fragments
 from .owned import Owned
 
+LUMPED = "most is asked of one of its fragments, of one file maybe, which nothing divides"
+
 
 class Settled(NamedTuple):
     """What says whether a directory may be moved (plan/fixed.py)."""
@@ -66,6 +68,7 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
         ino, facts, (rank, rate, _) = directory.ino, all_facts.get(directory.path), sized
         pin = NO_PIN if facts is None else known.pin(directory, seen.owned)
         scattered = known.fragments.get(ino)
+        why = known.undivided.get(ino, "") if scattered is None else _undivided(scattered, rank, seen)
         inodes, most = moves(sized)
         return Piece(
             ino,
@@ -77,7 +80,8 @@ def pieces(seen: Seen) -> tuple[Piece, ...]:
             UNREAD if facts is None else _held(directory, pin, seen, c, split),
             known.parts.get(ino),
             fresh=ino in known.fresh,
-            scatters=_scatters(scattered, rank, seen),
+            scatters=() if scattered is None or rank is None or why else scattered.parts(rank),
+            undivided=why,
             files=scattered is not None and scattered.files,
             many=scattered is not None and scattered.many,
             pin=pin if seen.owned.pins.get(ino) == pin else NO_PIN,
@@ -102,12 +106,15 @@ def _rates(seen: Seen) -> dict[int, float]:
     return {sample.rank: sample.requests for sample in seen.ranks}
 
 
-def _scatters(of: Fragments | None, rank: int | None, seen: Seen) -> tuple[int, ...]:
-    """Of one file that all want, say, the requests would stay together, as where they are beside it."""
-    if of is None or rank is None:
-        return ()
-    lump, right = of.path in seen.lumps.get(rank, ()), seen.right.get(rank, {})
-    return () if of.files and (lump or not of.asked_for(right)) else of.parts(rank)
+def _undivided(of: Fragments, rank: int | None, seen: Seen) -> str:
+    """Why its load would not be shared out, in words; "" where it would."""
+    if rank is None or not of.files:
+        return ""
+    if of.path in seen.lumps.get(rank, ()):
+        return LUMPED
+    if of.asked_for(seen.right.get(rank, {})):
+        return ""
+    return f"it is not known that most of it is asked of {of.path}, which alone could be divided"
 
 
 def _sized(seen: Seen) -> list[tuple[Directory, bool, Sized]]:

@@ -33,7 +33,7 @@ from mds_partitioner.schedule.catalogue import PAUSE, TRIES, Catalogue, Known, W
 from mds_partitioner.schedule.core.view import UNREAD_MASK, Piece, RankView, View
 from mds_partitioner.schedule.deleted import A_ROUND as A_FEW
 from mds_partitioner.schedule.deleted import Deleted
-from mds_partitioner.schedule.fragments import Fragments, flat
+from mds_partitioner.schedule.fragments import REPLACED, Fragments, flat
 from mds_partitioner.schedule.insides import AT_ONCE, FIRST, SILENT, Inside, InsideReader, several
 from mds_partitioner.schedule.insides import children as count_children
 from mds_partitioner.schedule.owned import Owned
@@ -1026,7 +1026,7 @@ def test_one_directory_of_files_that_is_replaced_time_and_again_is_not_distribut
     mount: Any = LoadedMount(cluster)
     c = Known().circumstances(cluster.state, Owned(), 2.0)
     found = flat(mount, PARENT, c, 0, [Churning(100, 1.0)] if remade else [], {})
-    assert (found is None) is remade
+    assert (found == REPLACED) is remade
 
 
 @pytest.mark.parametrize(("ours", "held"), [({}, True), ({100: "1"}, False)])

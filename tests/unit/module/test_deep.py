@@ -16,7 +16,7 @@ from mds_partitioner.observe.children import brood
 from mds_partitioner.observe.turnover import DEEPEST
 from mds_partitioner.schedule.asking import Asking
 from mds_partitioner.schedule.catalogue import Known
-from mds_partitioner.schedule.fragments import flat
+from mds_partitioner.schedule.fragments import LOW, flat
 from mds_partitioner.schedule.insides import LOWEST, Inside, InsideReader, children
 from mds_partitioner.schedule.owned import Owned
 from mds_partitioner.schedule.record import ACT
@@ -155,7 +155,7 @@ def test_nobody_follows_them_without_end() -> None:
     mount.asked = 0
     assert children(mount, "/a", lambda *_: True, 3) == 0 and mount.asked == 3
     c = Known().circumstances(Cluster().state, Owned(), 2.0)
-    assert flat(mount, TOP, c, 0, [], {}) is None and mount.asked <= 3 + LOWEST
+    assert flat(mount, TOP, c, 0, [], {}) == LOW and mount.asked <= 3 + LOWEST
 
 
 @pytest.mark.parametrize(("pins", "found"), [({}, 0), ({200: 2}, 4)])

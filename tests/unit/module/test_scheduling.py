@@ -1253,6 +1253,8 @@ def test_of_two_directories_of_files_in_each_other_that_is_spread_that_has_the_l
     manager.scheduling.start(manager.fs, ACT)
     manager.run(2 * AT_LAST)
     assert tuple(cluster.directories[ino].distributed for ino in (parent, low)) == spread
+    if spread == ("0", "0"):
+        assert f"not known that most of it is asked of {top}/archive" in _decided(manager)
 
 
 def test_a_directory_of_few_files_is_not() -> None:
@@ -1261,6 +1263,11 @@ def test_a_directory_of_few_files_is_not() -> None:
     manager.scheduling.start(manager.fs, ACT)
     manager.run(AT_LAST)
     assert not set_distributed(cluster)
+    assert "fewer than 8 files a fragment" in _decided(manager)
+
+
+def _decided(manager: Manager) -> str:
+    return manager.scheduling.watch(manager.fs).decision.why
 
 
 def test_a_directory_of_files_that_an_operator_has_pinned_is_left_alone() -> None:

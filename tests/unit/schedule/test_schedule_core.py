@@ -1162,7 +1162,9 @@ def test_files_that_are_mostly_looked_up_stay_in_one_piece(lookups: float, sprea
     ("change", "why"),
     [
         ({"files": True}, "its files are looked up"),
-        ({"scatters": ()}, "MDSs would not share it out"),
+        ({"scatters": ()}, "it cannot be divided, as far as is known"),
+        ({"scatters": (), "undivided": "it has few files"}, "it has few files"),
+        ({"scatters": (0, 1, 2, 9)}, "on ranks that are not to be used"),
         ({"held": "pinned-by-operator"}, "pinned-by-operator"),
     ],
 )

@@ -56,8 +56,10 @@ def refused(look: Look, piece: Piece) -> str:
         return "what is in it is placed by the MDSs already"
     if piece.ino in {*look.together, *look.linked}:
         return "it is not divided"
-    if not piece.scatters or not set(piece.scatters) <= {r.rank for r in look.view.ranks}:
-        return "MDSs would not share it out over the ranks by its names"
+    if not piece.scatters:
+        return piece.undivided or "it cannot be divided, as far as is known"
+    if not set(piece.scatters) <= {r.rank for r in look.view.ranks}:
+        return "MDSs would put parts of it on ranks that are not to be used"
     if piece.parts != 0 and not (piece.files and _along(look, piece) is not None):
         return "it has parts of its own"
     if (

@@ -76,6 +76,7 @@ class Piece(NamedTuple):
     :ivar fresh: it was made, and found, since the scheduler looks
     :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
         is made; () when that cannot be
+    :ivar undivided: why it cannot, in words; "": it can, or that is not known
     :ivar files: what would be placed so stays: files, or directories that are too many
     :ivar many: it is these directories: clients look up next to no names in their parent
     :ivar pin: that we have set, NO_PIN for none
@@ -94,6 +95,7 @@ class Piece(NamedTuple):
     parts: int | None = 0
     fresh: bool = False
     scatters: tuple[int, ...] = ()
+    undivided: str = ""
     files: bool = False
     many: bool = False
     pin: int = NO_PIN
