@@ -18,7 +18,11 @@ from .script import AFTER, BEFORE, FAIL, LATE, LOST, TAKEOVER, Script
 
 T = TypeVar("T")
 KINDS = {"ceph.dir.pin": "pin", "ceph.dir.bal.mask": "mask", "ceph.dir.pin.distributed": "distributed"}
-CONFIG = {"mds_export_ephemeral_distributed": True, "mds_export_ephemeral_distributed_factor": 2.0}
+CONFIG = {
+    "mds_bal_export_pin": True,
+    "mds_export_ephemeral_distributed": True,
+    "mds_export_ephemeral_distributed_factor": 2.0,
+}
 LATE_BY = (3, 12, 60, 1 << 40)  # I/Os until a change lands that was given up; the last: when all is calm
 
 

@@ -18,13 +18,16 @@ from ..model import FsState
 from ..observe.ranks import silent
 from ..options import Settings
 from ..plan.plan import DISTRIBUTED_STEP
-from ..verify.guards import Hold, hold
+from ..verify.guards import FOLLOWS_PINS, Hold, hold
+from ..verify.obeyed import Obeyed
 from ..verify.whereabouts import MdsWhereabouts
 from .events import Progress, report
 from .executor import ABREAST, Executor, Unwanted
 from .journal import Journal
 from .registry import Plans
-from .run import ACTIVE, ROLLING_BACK, Run, of_cluster, owned_distributed, owned_values, steps_in_force
+from .run import ACTIVE, ROLLING_BACK, Run, hangs, of_cluster, owned_distributed, owned_values, steps_in_force
+
+LONG = 60.0  # s that a directory is on its way, before it is asked whether MDSs follow pins at all
 
 
 class Mover:
@@ -53,7 +56,7 @@ class Mover:
         self._host, self._journal, self._plans = host, journal, plans
         self._settings, self._log, self._now = settings, log, now
         self._on_progress, self._failed = on_progress, failed
-        self._pools = Pools(host, now)
+        self._pools, self._pins = Pools(host, now), Obeyed(host, FOLLOWS_PINS)
         self._over: Collection[str] = ()
         where = MdsWhereabouts(host)
         self._executor = Executor(
@@ -160,4 +163,8 @@ class Mover:
         return owned_distributed(made) | dict.fromkeys(begun, "1")
 
     def _hold(self, fs: FsState) -> Hold | None:
-        return hold(fs, self._host.health(), silent(self._host, fs, self._now().wall))
+        now, longest = self._now(), min(LONG, self._settings().arrival_timeout)
+        runs = (run for run in self._plans.read() if run.plan.fscid == fs.fscid and run.head.state in ACTIVE)
+        late = any(hangs(run, now.steady, longest) for run in runs)
+        pins = not self._pins.off(now.steady, doubted=late)
+        return hold(fs, self._host.health(), silent(self._host, fs, now.wall), pins=pins)

@@ -36,6 +36,8 @@ ACTIVE = (RUNNING, PAUSED, ROLLING_BACK)
 INTENT, APPLIED, SKIPPED, UNDOING, UNDONE, KEPT = "intent", "done", "skipped", "undoing", "undone", "kept"
 IN_FORCE = (INTENT, APPLIED, UNDOING)
 
+FOLLOWED = (PIN_STEP, DISTRIBUTED_STEP)  # what MDSs move directories for on a tick
+
 LATE = 60.0  # s after a decision of the scheduler's, in which its plan is kept: loads go on
 EXPIRES = LATE + FS_TIMEOUT  # s in which it is begun: one directory that hangs holds up its plan for so long
 SCHEDULER_STOPPED, HOURS_OVER = "the scheduler was stopped", "the hours in which it acts were over"
@@ -162,6 +164,13 @@ class Run:
     def ordered(self) -> Head:
         """The head as an operator's order to stop or hold makes it, has the mon taken that or not."""
         return replace(self.head, **self.memory.untold)
+
+
+def hangs(run: Run, now: float, longest: float) -> bool:
+    """Is a directory on its way for longer, there or home? now: steady clock, s; longest: s"""
+    since = dict(run.memory.since)  # polls that were left may add to it
+    going = (i for i, at in since.items() if now - at > longest and run.plan.steps[i].kind in FOLLOWED)
+    return any(i in run.records and run.records[i].state in (INTENT, UNDOING) for i in going)
 
 
 def find(runs: Iterable[Run], name: str, unreadable: Mapping[str, str]) -> Run:

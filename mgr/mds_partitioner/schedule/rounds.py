@@ -23,6 +23,8 @@ from ..model import NO_PIN, FsState, other_pools
 from ..observe.ranks import silent, unheard
 from ..options import Settings
 from ..ranks import Ranks
+from ..verify.guards import FOLLOWS_PINS
+from ..verify.obeyed import Obeyed
 from .core.advice import as_if, outstanding
 from .core.decision import Scheduler
 from .core.state import State
@@ -75,7 +77,7 @@ class Rounds:
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host, now)
-        self._pools = Pools(host, now)
+        self._pools, self._pins = Pools(host, now), Obeyed(host, FOLLOWS_PINS)
         self._planned, self._failed, self._spent = planned, failed, spent
         self._unwatched = True  # a manager may have left something of file systems that nobody watches
         self._orders = Orders(host, ledger, plans, undo, self._tick_interval, planned, log, now)
@@ -305,8 +307,14 @@ class Rounds:
         return (
             paused(watch.kept, now)
             or kept_out(fs, self._plans.of(fs), self._settings()[1], self._policy, now.wall)
-            or unready(fs, self._host.health(), silent(self._host, fs, now.wall), unheard(self._host, fs))
+            or self._unready(fs, watch, now)
         )
+
+    def _unready(self, fs: FsState, watch: Watch, now: Now) -> str:
+        late = any(watch.state.hangs(past, now.steady) for past in watch.state.past)
+        pins = not self._pins.off(now.steady, doubted=late)
+        health, quiet = self._host.health(), silent(self._host, fs, now.wall)
+        return unready(fs, health, quiet, unheard(self._host, fs), pins=pins)
 
     def _seen(self, fs: FsState, watch: Watch, settings: Settings, ours: SchedulerSettings, now: Now) -> View:
         """What is seen, or, in advise, what would be."""

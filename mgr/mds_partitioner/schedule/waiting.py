@@ -46,15 +46,20 @@ def kept_out(
 
 
 def unready(
-    fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float], unheard: Collection[int]
+    fs: FsState,
+    health: Mapping[str, HealthCheck],
+    silent: Mapping[int, float],
+    unheard: Collection[int],
+    *,
+    pins: bool = True,
 ) -> str:
     """What the cluster lacks.
 
-    :param silent: as in ``why_wait``
+    :param silent, pins: as in ``why_wait``
     :param unheard: ranks of which it is not known yet what they serve
     """
     untold = next((UNHEARD.format(rank) for rank in unheard), "")
-    return why_wait(fs, health, silent, SCHEDULER) or untold
+    return why_wait(fs, health, silent, SCHEDULER, pins=pins) or untold
 
 
 def automate(policy: Callable[[FsState], bool], runs: Sequence[Run], fs: FsState) -> str:

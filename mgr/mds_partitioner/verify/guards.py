@@ -24,6 +24,7 @@ STOP_CHECKS = (
 # Of these: what was moved may be why. It may be put back, and be rolled back.
 BUSY_CHECKS = ("MDS_SLOW_REQUEST", "MDS_CACHE_OVERSIZED")
 
+FOLLOWS_PINS = "mds_bal_export_pin"  # without it MDSs look at no pin, nor ephemeral pin (MDBalancer.cc, tick)
 JOINABLE = "ceph fs set {} joinable true"  # of what 'ceph fs fail' has taken down
 PLAN, SCHEDULER = "the plan", "the scheduler"  # who waits
 
@@ -39,24 +40,32 @@ class Hold:
     back: bool = False
 
 
-def hold(fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float]) -> Hold | None:
-    """What a plan is to wait for; None when all is well. ``silent`` as in ``why_wait``."""
-    why = why_wait(fs, health, silent, PLAN)
+def hold(
+    fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float], *, pins: bool = True
+) -> Hold | None:
+    """What a plan is to wait for; None when all is well. ``silent``, ``pins`` as in ``why_wait``."""
+    why = why_wait(fs, health, silent, PLAN, pins=pins)
     if why is None:
         return None
     others = {code: check for code, check in health.items() if code not in BUSY_CHECKS}
     begun = replace(fs, max_mds=min(fs.max_mds, len(fs.ranks_in)))  # it never had the ranks that it lacks
-    return Hold(why, why_wait(begun, others, silent, PLAN) is None)
+    return Hold(why, why_wait(begun, others, silent, PLAN, pins=pins) is None)
 
 
 def why_wait(
-    fs: FsState, health: Mapping[str, HealthCheck], silent: Mapping[int, float], who: str
+    fs: FsState,
+    health: Mapping[str, HealthCheck],
+    silent: Mapping[int, float],
+    who: str,
+    *,
+    pins: bool = True,
 ) -> str | None:
     """One sentence that says why nothing should be changed now and what to do; None when all is well.
 
     :param silent: ranks that have not reported to the manager for longer than so many seconds; 0: the mon
         misses them
     :param who: waits, as it is called in the sentence
+    :param pins: do MDSs follow them?
     """
     away = inactive(fs) or _rankless(fs)
     if away is not None:
@@ -75,6 +84,9 @@ def why_wait(
     quiet = silence(fs, silent)
     if quiet:
         return f"{quiet}: {who} goes on when it or a standby answers"
+    if not pins:
+        cure = f"run 'ceph config set mds {FOLLOWS_PINS} true'"
+        return f"{FOLLOWS_PINS} is false, and MDSs follow no pin: {cure}: {who} goes on within a minute then"
     for code in STOP_CHECKS:
         if code in health and (about := _about(fs, health[code])):
             return f"{code}: {about}: {who} goes on when it is gone (ceph health detail)"

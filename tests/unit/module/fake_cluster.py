@@ -23,7 +23,7 @@ from mds_partitioner.model import FsState, HealthCheck, MdsInfo
 from mds_partitioner.options import Settings
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from mds_partitioner.plan.ranks import parse_ranks
-from mds_partitioner.verify.guards import Hold
+from mds_partitioner.verify.guards import FOLLOWS_PINS, Hold
 
 LOG = logging.getLogger("test")
 SETTINGS = Settings(
@@ -185,7 +185,8 @@ class FakeCluster:
         self.objects: dict[str, str] = {}
         self.pool_ids = {20, 30}
         self.options: dict[str, str] = {}
-        self.configured = {"mds_bal_interval": 10, "mds_cache_memory_limit": 4 << 30}
+        self.configured: dict[str, Any] = {"mds_bal_interval": 10, "mds_cache_memory_limit": 4 << 30}
+        self.configured[FOLLOWS_PINS] = True
         self.told: dict[str, dict[str, str]] = {}  # options of MDSs that answer, by their names
         self.why: str | None = None
         self.busy = False  # what was begun may go on all the same
@@ -352,6 +353,8 @@ class FakeCluster:
 
     def pass_time(self) -> None:
         """The MDSs move what is pinned elsewhere and in a cache, ``lag`` ticks after the pin was set."""
+        if not self.configured[FOLLOWS_PINS]:
+            return
         for ino, directory in self.directories.items():
             spreads = directory.distributed == "1" and directory.pin < 0
             waited = self._spreading.get(ino, 0) + 1 if spreads else 0

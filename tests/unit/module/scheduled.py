@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -129,6 +130,8 @@ class Cluster(FakeCluster):
         self.last = 10_000  # the newest inode number
         self.files: dict[int, int] = {}  # that directories have, by inode number
         self.below: dict[str, int] = {}  # entries at any depth, by path
+        self.configured |= {DISTRIBUTES: True, FACTOR: 2.0}
+        self.asked = Counter[str]()  # how often the mon was, by option
 
     def incarnation(self) -> int:
         """Host.incarnation."""
@@ -158,7 +161,8 @@ class Cluster(FakeCluster):
 
     def config(self, option: str) -> Any:
         """Host.config."""
-        return {DISTRIBUTES: True, FACTOR: 2.0}[option]
+        self.asked[option] += 1
+        return self.configured[option]
 
     def now(self) -> Now:
         """clock.read."""

@@ -1057,6 +1057,13 @@ def test_a_cluster_that_is_not_well_says_what_is_waited_for(
     assert hold(state, health, silent) == Hold(why, back)
 
 
+def test_mdss_that_follow_no_pin_are_waited_for_by_all() -> None:
+    fs, health = FakeCluster().state, {"MDS_SLOW_REQUEST": SLOW}
+    why = why_wait(fs, {}, {}, PLAN, pins=False)
+    assert why is not None and "run 'ceph config set mds mds_bal_export_pin true': the plan goes on" in why
+    assert hold(fs, {}, {}, pins=False) == hold(fs, health, {}, pins=False) == Hold(why, back=False)
+
+
 @pytest.mark.parametrize(
     ("detail", "waits"),
     [

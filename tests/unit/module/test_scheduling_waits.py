@@ -16,7 +16,7 @@ from scheduled import NOGROUP, Cluster, Manager, _heat, _subtree, fewer
 from test_scheduling import AT_LAST, churned, loads, pins, until_moving
 
 from mds_partitioner import clock
-from mds_partitioner.act.run import Run
+from mds_partitioner.act.run import DONE, PAUSED, ROLLED_BACK, Run
 from mds_partitioner.engine.reasons import PINNED_BY_OPERATOR
 from mds_partitioner.errors import Busy, InDoubt, JournalError, Unavailable
 from mds_partitioner.model import HealthCheck, Subtree
@@ -40,6 +40,7 @@ from mds_partitioner.schedule.pieces import rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, HOUR, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.rounds import UNRIPE
 from mds_partitioner.schedule.tick_interval import QUICK, TICK
+from mds_partitioner.verify.guards import FOLLOWS_PINS
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 DEGRADED = {"FS_DEGRADED": HealthCheck("degraded")}
@@ -235,6 +236,62 @@ def test_what_moves_has_its_time_anew_after_a_wait(acting: Manager) -> None:
     acting.run(AT_LAST)
     moves = [past for turn in acting.scheduling.get(acting.fs).turns for past in turn.moves]
     assert moves and not any(past.lost for past in moves)
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_where_mdss_follow_no_pin_it_waits_and_names_the_option(acting: Manager, fails_over: bool) -> None:
+    cluster, manager = acting.cluster, acting
+    cluster.configured[FOLLOWS_PINS] = False
+    until_moving(cluster, acting)
+    acting.run(100)
+    if fails_over:
+        manager = Manager(cluster)
+    ordered = pins(cluster)
+    manager.run(700)
+    assert pins(cluster) == ordered, "nothing is put back, nor anything else moved"
+    waits = manager.scheduling.watch(manager.fs).decision.why
+    told = f"{FOLLOWS_PINS} is false, and MDSs follow no pin: run 'ceph config set mds {FOLLOWS_PINS} true'"
+    assert waits.startswith(told) and "the scheduler goes on" in waits
+    (run,) = (run for run in manager.partitioner.plans.of(manager.fs) if run.plan.rows)
+    assert run.head.state == PAUSED and run.head.why.startswith(told)
+    assert cluster.options[TICK] == ""
+    assert 10 <= cluster.asked[FOLLOWS_PINS] <= 2 * 14 + 2, "once a minute"
+    cluster.configured[FOLLOWS_PINS] = True
+    manager.run(60 + AT_LAST)
+    assert loads(cluster) == [200.0] * 4
+
+
+def test_the_mon_is_not_asked_whether_mdss_follow_pins_while_they_do(acting: Manager) -> None:
+    acting.run(3 * AT_LAST)
+    assert loads(acting.cluster) == [200.0] * 4 and acting.cluster.asked[FOLLOWS_PINS] == 0
+
+
+def test_a_mon_that_does_not_tell_whether_mdss_follow_pins_holds_up_nothing(
+    acting: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = acting.cluster
+    cluster.lag = 100
+    monkeypatch.setattr(cluster, "config", fails)
+    acting.run(400)
+    assert loads(cluster) == [200.0] * 4
+
+
+def test_a_rollback_waits_while_mdss_follow_no_pin_and_then_brings_all_home() -> None:
+    cluster = Cluster()
+    manager = Manager(cluster)
+    run = manager.partitioner.plans.propose(manager.fs, plan(cluster, dict.fromkeys(range(100, 108), 1)))
+    manager.partitioner.plans.admit(run)
+    manager.run(60)
+    assert run.head.state == DONE
+    cluster.configured[FOLLOWS_PINS] = False
+    manager.partitioner.rollback(manager.fs, None)
+    manager.run(2000)
+    assert run.head.state == PAUSED and FOLLOWS_PINS in run.head.why and "the plan goes on" in run.head.why
+    assert all(cluster.directories[ino].pin >= 0 for ino in range(100, 108))
+    cluster.configured[FOLLOWS_PINS] = True
+    manager.run(200)
+    assert run.head.state == ROLLED_BACK
+    assert {(at.pin, at.rank) for at in cluster.directories.values()} == {(-1, 0)}
 
 
 def test_nothing_is_under_way_for_ever(acting: Manager) -> None:
