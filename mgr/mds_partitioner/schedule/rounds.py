@@ -22,6 +22,7 @@ from ..judge.verdict import Engine
 from ..model import NO_PIN, FsState, other_pools
 from ..observe.ranks import silent, unheard
 from ..options import Settings
+from ..plan.circumstances import DISTRIBUTES
 from ..ranks import Ranks
 from ..verify.guards import FOLLOWS_PINS
 from ..verify.obeyed import Obeyed
@@ -44,6 +45,7 @@ from .watch import CALM, Watch, relative
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
 SHARE = 0.0175  # of a core that looks take: with very many directories there are fewer of them
 IDLE = 10.0  # s between two looks whether there is something to do
+GATHERED = f"{DISTRIBUTES} is false: MDSs place nothing in it any more, though it is distributed"
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
 SAVE_EVERY = 60.0  # s, when nothing happened that must not be lost
 
@@ -78,6 +80,7 @@ class Rounds:
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host, now)
         self._pools, self._pins = Pools(host, now), Obeyed(host, FOLLOWS_PINS)
+        self._distributes = Obeyed(host, DISTRIBUTES)
         self._planned, self._failed, self._spent = planned, failed, spent
         self._unwatched = True  # a manager may have left something of file systems that nobody watches
         self._orders = Orders(host, ledger, plans, undo, self._tick_interval, planned, log, now)
@@ -260,7 +263,7 @@ class Rounds:
         before = watch.state
         gone = watch.catalogue.deleted.inos
         free = gathered_again(self._plans.of(fs), fs.fscid, gone)
-        known = before.without(gone).undistributed(free)
+        known = self._placed(before.without(gone).undistributed(free), now)
         state, decision = Scheduler(known, view, ours.limits(settings)).decide()
         if watch.kept.mode != mode or watch.state is not before:
             return  # a command came in between: it is looked at again
@@ -287,6 +290,11 @@ class Rounds:
             self._ledger.save(fs.fscid, watch)
         if watch.kept.mode == ACT and not view.wait:  # not that of before: a stop may have come
             self._orders.tidy(fs, watch, over, gone)
+
+    def _placed(self, known: State, now: Now) -> State:
+        """Whether MDSs still place what was distributed."""
+        off = self._distributes.off(now.steady, doubted=bool(known.placed))
+        return replace(known, gathered=GATHERED if off else "")
 
     def _tell_wait(self, watch: Watch, why: str) -> None:
         """In the manager's log, when that changes: of what was not decided the history tells nothing."""

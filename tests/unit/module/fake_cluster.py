@@ -21,6 +21,7 @@ from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, JournalError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.model import FsState, HealthCheck, MdsInfo
 from mds_partitioner.options import Settings
+from mds_partitioner.plan.circumstances import DISTRIBUTES
 from mds_partitioner.plan.plan import CONFIG_STEP, FS_STEP, MASK_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from mds_partitioner.plan.ranks import parse_ranks
 from mds_partitioner.verify.guards import FOLLOWS_PINS, Hold
@@ -186,7 +187,7 @@ class FakeCluster:
         self.pool_ids = {20, 30}
         self.options: dict[str, str] = {}
         self.configured: dict[str, Any] = {"mds_bal_interval": 10, "mds_cache_memory_limit": 4 << 30}
-        self.configured[FOLLOWS_PINS] = True
+        self.configured |= {FOLLOWS_PINS: True, DISTRIBUTES: True}
         self.told: dict[str, dict[str, str]] = {}  # options of MDSs that answer, by their names
         self.why: str | None = None
         self.busy = False  # what was begun may go on all the same
@@ -356,7 +357,7 @@ class FakeCluster:
         if not self.configured[FOLLOWS_PINS]:
             return
         for ino, directory in self.directories.items():
-            spreads = directory.distributed == "1" and directory.pin < 0
+            spreads = self.configured[DISTRIBUTES] and directory.distributed == "1" and directory.pin < 0
             waited = self._spreading.get(ino, 0) + 1 if spreads else 0
             self._spreading[ino], directory.scattered = waited, waited > self.lag
         for ino, directory in self.directories.items():

@@ -21,7 +21,7 @@ from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import JournalError
 from mds_partitioner.model import ROOT, FsState
 from mds_partitioner.partitioner import Partitioner
-from mds_partitioner.plan.circumstances import DISTRIBUTES, FACTOR
+from mds_partitioner.plan.circumstances import FACTOR
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan
 from mds_partitioner.planning import Planning
@@ -130,7 +130,7 @@ class Cluster(FakeCluster):
         self.last = 10_000  # the newest inode number
         self.files: dict[int, int] = {}  # that directories have, by inode number
         self.below: dict[str, int] = {}  # entries at any depth, by path
-        self.configured |= {DISTRIBUTES: True, FACTOR: 2.0}
+        self.configured[FACTOR] = 2.0
         self.asked = Counter[str]()  # how often the mon was, by option
 
     def incarnation(self) -> int:

@@ -27,7 +27,7 @@ from mds_partitioner.errors import (
 from mds_partitioner.model import FsState, HealthCheck, Subtree
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.observe import heat as heat_module
-from mds_partitioner.plan.circumstances import TO_AUTH
+from mds_partitioner.plan.circumstances import DISTRIBUTES, TO_AUTH
 from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan, Step
 from mds_partitioner.report.scheduler import history_text
@@ -1115,6 +1115,33 @@ def test_when_what_was_distributed_is_deleted_the_next_one_there_is_distributed_
     cluster.directories[second].distributed = "0"  # an operator
     manager.run(AT_LAST)
     assert cluster.directories[second].distributed == "0"
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_where_mdss_distribute_no_more_what_was_distributed_is_as_any_other(fails_over: bool) -> None:
+    cluster = churned()
+    (parent,) = cluster.churning
+    cluster.pass_time()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    before = cluster.asked[DISTRIBUTES]
+    assert manager.scheduling.watch(manager.fs).state.placed == {103}
+    for ino in (100, 101, 102):  # an operator
+        cluster.directories[ino].pin, cluster.load[ino] = 0, 100.0
+    cluster.load[parent], cluster.configured[DISTRIBUTES] = 210.0, False
+    if fails_over:
+        manager = Manager(cluster)
+    manager.run(60 + AT_LAST)
+    assert sorted(loads(cluster)) == [0.0, 0.0, 210.0, 300.0], "it is moved as a whole"
+    cluster.load[parent] = 900.0
+    manager.run(60)
+    assert f"{NOGROUP}/s3: {DISTRIBUTES} is false" in manager.scheduling.watch(manager.fs).decision.why
+    assert cluster.asked[DISTRIBUTES] - before < 100
+    cluster.configured[DISTRIBUTES] = True
+    manager.run(70)
+    assert manager.scheduling.watch(manager.fs).state.placed == {103}
+    assert len(set_distributed(cluster)) == 1
 
 
 def flat(files: int = 4000) -> Cluster:

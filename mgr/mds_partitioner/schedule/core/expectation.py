@@ -177,6 +177,8 @@ class Expectation:
     def _scattering(self) -> dict[int, tuple[int, ...]]:
         """Where the equal parts will be of what MDSs may still be at, by inode number."""
         view = self.asked.view
+        if self.asked.state.gathered:
+            return {}
         placed = {
             ino: done.ranks
             for ino, done in self.scattered.items()

@@ -53,7 +53,7 @@ def refused(look: Look, piece: Piece) -> str:
     if piece.held:
         return piece.held
     if piece.ino in look.state.scattered:
-        return "what is in it is placed by the MDSs already"
+        return look.state.gathered or "what is in it is placed by the MDSs already"
     if piece.ino in {*look.together, *look.linked}:
         return "it is not divided"
     if not piece.scatters:

@@ -179,6 +179,7 @@ class State:
     :ivar wholes: of these, by inode number, what they were before, and whether they are better off so
     :ivar apart: of those that will be when they have come to the highest rank (apart.py)
     :ivar scattered: by inode number
+    :ivar gathered: in words, why MDSs place none of that any more; "": they do
     :ivar began: when it was first measured, steady clock, s; -1: never
     :ivar calm: req/s of all ranks when nothing was under way last, and by and by as it is now; 0: unknown
     :ivar calms: the same at the last looks at which nothing was, oldest first: loads have dips of their own
@@ -225,6 +226,7 @@ class State:
     wholes: Mapping[int, Whole] = field(default_factory=dict)
     apart: frozenset[int] = frozenset()
     scattered: Mapping[int, Scattered] = field(default_factory=dict)
+    gathered: str = ""
     began: float = -1.0
     calm: float = 0.0
     calms: tuple[float, ...] = ()
@@ -240,6 +242,8 @@ class State:
     @property
     def placed(self) -> frozenset[int]:
         """Inode numbers of what MDSs place as it is made, but for what was not done, or put back."""
+        if self.gathered:
+            return frozenset()
         return frozenset(ino for ino, done in self.scattered.items() if not done.lost)
 
     def without(self, gone: Collection[int]) -> State:
@@ -282,7 +286,7 @@ class State:
 
     def scattering(self, there: Collection[int], now: float) -> float:
         """Inodes that MDSs may still be distributing. ``there``: inode numbers of what is on one rank"""
-        done = (s for ino, s in self.scattered.items() if ino in there and not s.lost)
+        done = (self.scattered[ino] for ino in self.placed.intersection(there))
         return sum(s.inodes for s in done if now - s.begun <= HANGS)
 
     @cached_property
