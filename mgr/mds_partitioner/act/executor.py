@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -67,6 +68,11 @@ from .run import (
 from .sight import Sight
 
 ABREAST = 16  # steps of a plan of the scheduler at once: a full MDS takes up to two seconds for each
+LOST = 120.0  # s for which all calls hang, though no rank is silent, nor tells of slow requests
+NO_SESSION = (
+    "MDSs do not answer this manager's client, and nothing is wrong with any rank: its session may be gone, "
+    "as MDSs evicted it: run 'ceph mgr fail': the next manager goes on"
+)
 Guard = Callable[[FsState], Optional[Hold]]
 Unwanted = Callable[[Plan], Optional[str]]
 """Why what the scheduler decided with a plan is not begun; "": it is. None: that was not read yet."""
@@ -148,6 +154,8 @@ class Executor:
         head = after_tick(began, run.plan, run.records, run.memory.troubles, self._later(run, now))
         if held is not None and head.state in ACTIVE:
             self._wait(run, began, held.why, over=True)
+        elif now.steady - run.memory.hung >= LOST and head.state in ACTIVE:
+            self._wait(run, began, NO_SESSION, over=True)
         else:
             self._change(run, began, head)
 
@@ -220,6 +228,8 @@ class Executor:
     def _held_up(self, run: Run, fs: FsState) -> Hold | None:
         """What keeps it from beginning anything; None: nothing does. A rollback begins while it may go on."""
         held = self._guard(fs)
+        if held is not None:
+            run.memory.hung = math.inf  # what hangs may wait for that
         if held is None or (held.back and run.heading() == ROLLING_BACK):
             return None
         if not (held.back and run.plan.scheduled):
@@ -234,7 +244,7 @@ class Executor:
     ) -> None:
         heading, troubles = run.heading(), run.memory.troubles
         width = self._abreast if run.plan.scheduled and heading != ROLLING_BACK else 1
-        self._take_in(run, self._polls.answered(run))
+        self._take_in(run, self._polls.answered(run), now)
         tried = seen_lately(run, settings.arrival_timeout, now.steady)
         while True:
             batch: list[int] = []
@@ -249,15 +259,16 @@ class Executor:
                 if i is not None:
                     tried.add(i)
                     batch.append(i)
-            if not batch or self._take_in(run, self._made(run, began, batch, fs, settings, now, width)):
+            if not batch or self._take_in(run, self._made(run, began, batch, fs, settings, now, width), now):
                 return  # whoever did not answer now will not answer the next step either
 
-    def _take_in(self, run: Run, met: Met) -> bool:
+    def _take_in(self, run: Run, met: Met, now: Now) -> bool:
         """What steps met. Did somebody not answer?"""
         troubles, away = run.memory.troubles, False
         for i, error in met.items():
             troubles.pop(i, None)  # the last one tried is the last one there
             run.memory.doubtful.discard(i)
+            run.memory.hung = self._hung(run, i, error, now)
             if isinstance(error, Doubtful):
                 run.memory.doubtful.add(i)
             if error is None:
@@ -266,6 +277,16 @@ class Executor:
             troubles[i] = str(error)
             away = away or isinstance(error, Unavailable)
         return away
+
+    def _hung(self, run: Run, i: int, error: PartitionerError | None, now: Now) -> float:
+        """As of a plan's memory, when a step has met ``error``."""
+        fscid, ino = run.plan.fscid, run.plan.steps[i].ino
+        if not ino:
+            return run.memory.hung
+        if error is None:
+            return math.inf
+        hangs = self._host.hangs(fscid, ino) or self._host.in_flight(fscid, ino) is not None
+        return min(run.memory.hung, now.steady) if hangs else run.memory.hung
 
     def _made(
         self,

@@ -92,6 +92,8 @@ class Memory:
     :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words; the one that
         was tried longest ago first
     :ivar doubtful: of these, those of which an earlier change was not answered
+    :ivar hung: since when calls about its directories hang, and none was answered, though nothing is wrong
+        with any rank, steady clock, s
     :ivar reported: the state that ``ceph progress`` was told last
     :ivar seal: as it is in the mon
     :ivar written: how many records this manager has written
@@ -113,6 +115,7 @@ class Memory:
     since: dict[int, float] = field(default_factory=dict)
     troubles: dict[int, str] = field(default_factory=dict)
     doubtful: set[int] = field(default_factory=set)
+    hung: float = math.inf
     reported: str = ""
     seal: str = ""
     written: int = 0

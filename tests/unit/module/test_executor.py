@@ -1124,6 +1124,57 @@ def test_a_directory_that_hangs_takes_one_thread_and_holds_up_no_other(
     until(manager, run, ROLLED_BACK if back else DONE)
 
 
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_where_all_calls_hang_and_nothing_is_wrong_with_any_rank_the_manager_is_to_be_replaced(
+    in_flight: bool, back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    told = "run 'ceph mgr fail'"
+    hung: set[int | None] = set()
+
+    def hangs(fs: FsState, call: Callable[[Any], Any], ino: int | None = None) -> Any:
+        hung.add(ino)
+        raise Unavailable("no answer within 60 s")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "on_fs", hangs)
+        patch.setattr(cluster, "hangs", lambda _, ino: not in_flight and ino in hung)
+        write = Write(100, "/d", PIN, "1")
+        patch.setattr(cluster, "in_flight", lambda _, ino: write if in_flight and ino in hung else None)
+        for _ in range(100):
+            manager.tick(run)
+        assert told not in run.head.why
+        cluster.why, cluster.busy = "MDS_SLOW_REQUEST", True  # it may have what hangs
+        for _ in range(200):
+            manager.tick(run)
+        assert told not in run.head.why
+        cluster.why = None
+        for _ in range(125):
+            manager.tick(run)
+        assert run.head.state == PAUSED and told in run.head.why
+    until(manager, run, ROLLED_BACK if back else DONE)
+    assert told not in run.head.why
+
+
+def test_where_some_calls_are_answered_the_manager_need_not_be_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = started(cluster, manager, {100: 1, 101: 2})
+    cluster.lag = 1000
+    monkeypatch.setattr(cluster, "hangs", lambda fscid, ino: ino == 101)
+    for _ in range(250):
+        manager.tick(run)
+    assert run.head.state == RUNNING and "not answered yet" in run.memory.troubles[1]
+
+
 def thaw(thawed: threading.Event, manager: Manager) -> None:
     """What is frozen answers, all of it."""
     thawed.set()
