@@ -1144,6 +1144,24 @@ def test_where_mdss_distribute_no_more_what_was_distributed_is_as_any_other(fail
     assert len(set_distributed(cluster)) == 1
 
 
+def test_what_comes_and_goes_where_parts_were_pinned_before_is_placed_as_it_is_made() -> None:
+    cluster = churned()
+    (parent,) = cluster.churning
+    path, number = cluster.directories[parent].path, cluster.churning.pop(parent)
+    cluster.directories |= {5000 + i: Directory(f"{path}/old{i}") for i in range(6)}
+    cluster.load |= {parent: 0.0, **dict.fromkeys(range(5000, 5006), 80.0)}
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    pinned = {ino for ino in range(5000, 5006) if cluster.directories[ino].pin >= 0}
+    assert pinned and not set_distributed(cluster)
+    cluster.load |= {parent: 480.0, **dict.fromkeys(range(5000, 5006), 0.0)}
+    cluster.churning[parent] = number
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == "1"
+    assert max(loads(cluster)) < cluster.capacity
+
+
 def flat(files: int = 4000) -> Cluster:
     """A subvolume has most of the load, in one directory of files."""
     cluster = churned()

@@ -1180,6 +1180,37 @@ def test_one_directory_that_fills_a_rank_and_is_not_divided_is_named(
     assert "/hot" in decision.why and why in decision.why
 
 
+@pytest.mark.parametrize(
+    ("part", "whole", "spread"),
+    [
+        ({"rank": 1, "pin": 1, "requests": 100.0}, {}, True),
+        ({"pin": 0, "requests": 100.0}, {}, True),
+        ({}, {}, True),  # it goes along, and nobody asks for it
+        ({"requests": 100.0}, {}, False),  # as much would go to any rank
+        ({"inodes": 10_000_000.0}, {}, False),  # it costs more than it brings
+        ({}, {"parts": 2}, False),  # another one is not read yet
+        ({}, {"unknown": True}, False),
+    ],
+)
+def test_what_comes_and_goes_beside_parts_that_stay_is_placed_when_made(
+    part: dict[str, Any], whole: dict[str, Any], spread: bool
+) -> None:
+    """Those that have pins stay where they are; those that have none count by what they are asked for, and by
+    what is in them."""
+    idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))
+    hot = RankView(0, 1000.0, 20.0, True, CAPACITY)
+    stays = Piece(2, "/jobs/old", 0, 0.0, 1000.0, within=1)._replace(**part)
+    rest = Piece(1, "/jobs", 0, 1000.0, 800.0, parts=1, scatters=(0, 1, 2, 3))
+    # Neither is moved as a whole: what does not rest goes first.
+    rests = tuple(Past(Move(ino, "", 1, 0, 9.0, 9.0, 9.0, ""), 0.0, 10.0, 9, 9.0) for ino in (1, 2))
+    state, found = State(split=frozenset({1}), past=rests), list[int]()
+    for look in range(3, 9):
+        view = View(look * LOOK, (hot, *idle), (rest._replace(**whole), stays), True, pins=1)
+        state, decision = Scheduler(state, view, Limits()).decide()
+        found += [s.ino for s in decision.scatter]
+    assert found == ([1] if spread else [])
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_what_has_much_in_the_cache_for_what_is_asked_of_it_is_in_nobodys_way_either(number: int) -> None:
     idle = tuple(RankView(r, 0.0, capacity=CAPACITY) for r in (1, 2, 3))

@@ -60,7 +60,7 @@ def refused(look: Look, piece: Piece) -> str:
         return piece.undivided or "it cannot be divided, as far as is known"
     if not set(piece.scatters) <= {r.rank for r in look.view.ranks}:
         return "MDSs would put parts of it on ranks that are not to be used"
-    if piece.parts != 0 and not (piece.files and _along(look, piece) is not None):
+    if piece.parts != 0 and _along(look, piece) is None:
         return "it has parts of its own"
     if (
         piece.files
@@ -81,12 +81,13 @@ def _inodes(look: Look, piece: Piece) -> float:
 
 
 def _along(look: Look, piece: Piece) -> list[Piece] | None:
-    """Of what is seen as its parts, those that would go along with its files; None: it is not, or too much is
-    asked of them."""
-    if piece.ino not in look.state.split:
+    """Of what is seen as its parts, those that would go along with what is left of it, as they have no pins;
+    None: it is not, or too much is asked of them."""
+    parts = [p for p in look.view.pieces if p.within == piece.ino]
+    unread = not piece.files and (piece.unknown or len(parts) < (piece.parts or 0))
+    if piece.ino not in look.state.split or unread:
         return None
-    beside = (p for p in look.view.pieces if p.within == piece.ino and p.rank == piece.rank)
-    along = [p for p in beside if p.pin == NO_PIN]
+    along = [p for p in parts if p.rank == piece.rank and p.pin == NO_PIN]
     return along if sum(map(look.expected.load, along)) <= look.band * look.asked.share else None
 
 
