@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the scheduler finds out of directories that come and go, as schedule/catalogue.py does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from mds_partitioner.ceph.filesystem import FileSystem
@@ -30,8 +30,8 @@ class Nursery:
         self._ours: dict[int, str] = {}
         self._churning: Mapping[int, float] = {}
 
-    def look(self, cluster: Cluster, seen: View) -> None:
-        """List the busiest directories, once an epoch."""
+    def look(self, cluster: Cluster, seen: View, split: Collection[int]) -> None:
+        """List the busiest directories, once an epoch. split: inode numbers of what is seen as its parts"""
         if cluster.now < self._listed + EPOCH:
             return
         self._listed = cluster.now
@@ -42,9 +42,10 @@ class Nursery:
         self._churning = {churning.ino: churning.at_once for churning in self._turnover.churning()}
         owned = Owned(distributed=self._ours)
         c: Circumstances = Known().circumstances(fs, owned, DISTRIBUTED_FACTOR)
-        for piece in busiest if self._churning else ():
+        for piece in busiest:
             self._found.pop(piece.ino, None)
-            found = fragments(mount, piece.path, c, self._turnover.churning())
+            passing = self._turnover.within(piece.path, split=piece.ino in split)
+            found = fragments(mount, piece.path, c, passing, split=piece.ino in split) if passing else None
             if found is not None:
                 self._found[piece.ino] = found
 

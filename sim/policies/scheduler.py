@@ -54,7 +54,7 @@ class Schedule(Policy):
         """One look."""
         if cluster.now >= self.seen.now + LOOK:
             self._manager.sample(cluster)
-            self._nursery.look(cluster, self.seen)
+            self._nursery.look(cluster, self.seen, self._state.split)
             view = self.seen = self._view(cluster, self._manager.judge(cluster))
         elif self._state.moving:
             view = self._glance(cluster)

@@ -33,6 +33,7 @@ class _Seen:
     always: frozenset[int] = frozenset()  # in all listings of late
     lasted: int = MOST_LISTED  # how many were in all of those before
     lost: int = 0
+    went: int = 0  # the same, of which nothing is forgotten
     listings: int = 0
     passes: bool = False  # what is in it cannot be relied on
     mean: float = 0.0  # of the subdirectories that a listing shows
@@ -81,7 +82,8 @@ class Turnover:
         self._seen = {ino: s for ino, s in self._seen.items() if s.top != top or ino in found or s.lost}
         for ino, below in found.items():
             seen = self._seen.setdefault(ino, _Seen(top))
-            seen.lost += len(seen.now - below)
+            gone = len(seen.now - below)
+            seen.lost, seen.went = seen.lost + gone, seen.went + gone
             seen.always = seen.always & below if seen.listings else below
             seen.now, seen.at, seen.listings = below, self._looks, seen.listings + 1
             seen.mean += (len(below) - seen.mean) / min(seen.listings, LISTINGS)
@@ -97,16 +99,26 @@ class Turnover:
         beside several that stay says nothing of these."""
         return tuple(_churning(ino, seen) for ino, seen in sorted(self._seen.items()) if seen.passes)
 
-    def tops(self) -> frozenset[str]:
-        """The busy directories in which something comes and goes."""
-        inos = {churning.ino for churning in self.churning()}
-        return frozenset(seen.top for ino, seen in self._seen.items() if ino in inos)
+    def within(self, top: str, *, split: bool) -> tuple[Churning, ...]:
+        """The same, of a busy directory, and of what is below it. split: what stays in it is seen by itself,
+        so there may be as much of that as there is."""
+        seen = ((ino, seen) for ino, seen in self._seen.items() if seen.top == top)
+        return tuple(_churning(*of) for of in seen if of[1].passes or (split and _renewed(*of)))
 
 
 def _passes(ino: int, seen: _Seen) -> bool:
     found = _churning(ino, seen)
     least = AGAIN if seen.passes else PASSING
-    return seen.lost >= max(CHURN * len(seen.ever), 1.0) and found.at_once > least * found.lasting
+    return _loses(seen) and found.at_once > least * found.lasting
+
+
+def _renewed(ino: int, seen: _Seen) -> bool:
+    """Did as many go as come and go at a time?"""
+    return _loses(seen) and seen.went >= _churning(ino, seen).at_once
+
+
+def _loses(seen: _Seen) -> bool:
+    return seen.lost >= max(CHURN * len(seen.ever), 1.0)
 
 
 def _churning(ino: int, seen: _Seen) -> Churning:

@@ -197,9 +197,9 @@ class Catalogue:
         """
         found = self._host.has_hook(fs)
         hooked = self.known.masks is not None if found is None else found  # nobody knows: as it was
-        c = self.known.circumstances(fs, owned, self._factor(wanted))
-        busiest = self._busiest(wanted.requests, len(fs.ranks_in))
         split = [d for d in self._facts.directories() if d.ino in wanted.split]
+        c = self.known.circumstances(fs, owned, self._factor(wanted, split))
+        busiest = self._busiest(wanted.requests, len(fs.ranks_in))
         # Of what is being exported, and what that is in, nothing is answered meanwhile.
         away = {self.known.within.get(ino, ino) for ino in wanted.moving} | wanted.moving
         quiet = [d for d in busiest if d.ino not in away]
@@ -257,9 +257,11 @@ class Catalogue:
         share = sum(wanted.requests.values()) / max(1, len(fs.ranks_in))
         return {d.ino for d in busiest if wanted.requests.get(d.path, 0.0) >= share > 0.0}
 
-    def _factor(self, wanted: Wanted) -> float | None:
+    def _factor(self, wanted: Wanted, split: Sequence[Directory]) -> float | None:
         """Of MDSs that distribute; asked where something comes and goes, or is hot and has no parts."""
-        if not self._insides.turnover.churning() and not wanted.hot:
+        turnover = self._insides.turnover
+        passing = turnover.churning() or any(turnover.within(d.path, split=True) for d in split)
+        if not passing and not wanted.hot:
             return None
         if not self._host.config(DISTRIBUTES):
             return None
@@ -396,13 +398,16 @@ class Catalogue:
             if fresh(kept[0], now, 2 * FRESH)
             if owned.moved_at.get(kept[1].ino, -math.inf) < kept[0]
         }
-        tops, churning = self._insides.turnover.tops(), self._insides.turnover.churning()
+        turnover = self._insides.turnover
+        churning = turnover.churning()
+        passing = {d.ino: turnover.within(d.path, split=d.ino in wanted.split) for d in (*busiest, *hot)}
         parts = Counter(ino for ino in self.known.within.values() if ino in wanted.split)
 
         def question(mount: FileSystem, of: Directory) -> Lesson:
+            split, coming = of.ino in wanted.split, passing[of.ino]
             found: Fragments | str | None = None
-            if of.path in tops:
-                found = fragments(mount, of.path, c, churning)
+            if coming:
+                found = fragments(mount, of.path, c, coming, split=split)
             if found is None and of.ino in wanted.hot:
                 found = flat(mount, of.path, c, parts[of.ino], churning, wanted.right)
             if isinstance(found, Fragments):
@@ -414,7 +419,7 @@ class Catalogue:
         due = [
             d
             for d in (*busiest, *hot)
-            if (d.path in tops or d.ino in wanted.hot)
+            if (passing[d.ino] or d.ino in wanted.hot)
             and not fresh(self._fragments.get(d.ino, (-math.inf, None))[0], now)
         ]
         for directory in due:

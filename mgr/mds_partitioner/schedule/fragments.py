@@ -60,16 +60,17 @@ class Fragments:
 
 
 def fragments(
-    mount: FileSystem, path: str, c: Circumstances, churning: Collection[Churning]
+    mount: FileSystem, path: str, c: Circumstances, churning: Collection[Churning], *, split: bool = False
 ) -> Fragments | None:
     """Of a directory, or of the one below it whose children come and go. None: an operator has placed it or
     what is in it, most of what is in it lasts, or nothing would be gained.
 
+    :param split: what lasts in it is seen as its parts: then there may be more of that
     :raises NotFound: it is gone
     """
     # One that is replaced by another now and then is what it is in: that may be what has several.
     inos = {of.ino for of in churning if of.at_once >= SEVERAL}
-    at_once = {of.ino: of.at_once for of in churning if of.at_once >= of.lasting}
+    at_once = {of.ino: of.at_once for of in churning if split or of.at_once >= of.lasting}
 
     def lasts(born: float, parent_born: float, parent: int) -> bool:
         return parent not in inos  # what they are in may be as young as it likes

@@ -1144,6 +1144,20 @@ def test_where_mdss_distribute_no_more_what_was_distributed_is_as_any_other(fail
     assert len(set_distributed(cluster)) == 1
 
 
+def test_what_comes_and_goes_beside_more_that_stays_is_placed_as_it_is_made() -> None:
+    """Forty are old, and nobody asks for them; sixteen are made anew time and again."""
+    cluster = churned()
+    (parent,) = cluster.churning
+    path, cluster.churning[parent] = cluster.directories[parent].path, 16
+    cluster.directories |= {5000 + i: Directory(f"{path}/old{i:02d}") for i in range(40)}
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert cluster.directories[parent].distributed == "1"
+    assert max(loads(cluster)) < cluster.capacity
+    assert not [event for event in pins(cluster) if f"{path}/t" in event]
+
+
 def test_what_comes_and_goes_where_parts_were_pinned_before_is_placed_as_it_is_made() -> None:
     cluster = churned()
     (parent,) = cluster.churning

@@ -98,7 +98,8 @@ def test_what_lasts_beside_what_comes_and_goes_is_told_apart() -> None:
         if i > 5:
             (found,) = turnover.churning()
             assert (found.lasting, round(found.at_once)) == (3, 2)
-    assert turnover.tops() == {"/s"}
+    assert turnover.within("/s", split=False) == turnover.churning()
+    assert not turnover.within("/other", split=True)
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -111,6 +112,29 @@ def test_what_lasts_can_be_relied_on_beside_little_that_comes_and_goes(again: bo
         if again:
             tree.make("/s/tmp")
         assert not turnover.churning()
+
+
+def test_what_comes_and_goes_beside_more_that_stays_is_known_of_what_is_seen_as_its_parts() -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make(*(f"/s/old{i}" for i in range(40)), *(f"/s/job{i}" for i in range(16)))
+    for _ in range(3 * LISTINGS):
+        looked(tree, turnover, "/s")
+        for i in range(16):
+            tree.remove(f"/s/job{i}")
+            tree.make(f"/s/job{i}")
+    assert not turnover.churning() and not turnover.within("/s", split=False)
+    assert turnover.within("/s", split=True) == (Churning(1, 16.0, 40),)
+
+
+def test_one_that_was_removed_from_what_grows_says_not_that_all_that_is_new_will_go() -> None:
+    tree, turnover = Tree(), Turnover()
+    tree.make(*(f"/s/old{i}" for i in range(9)))
+    looked(tree, turnover, "/s")
+    tree.remove("/s/old3")
+    for i in range(6):
+        tree.make(f"/s/new{i}")
+        looked(tree, turnover, "/s")
+        assert not turnover.within("/s", split=True) or i == 0
 
 
 def test_one_of_the_same_name_is_another_directory() -> None:
