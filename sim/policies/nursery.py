@@ -28,7 +28,7 @@ class Nursery:
         self._turnover, self._listed = Turnover(), -EPOCH
         self._found: dict[int, Fragments] = {}
         self._ours: dict[int, str] = {}
-        self._churning: Mapping[int, float] = {}
+        self._outlived: Mapping[int, Collection[int]] = {}
 
     def look(self, cluster: Cluster, seen: View, split: Collection[int]) -> None:
         """List the busiest directories, once an epoch. split: inode numbers of what is seen as its parts"""
@@ -39,7 +39,7 @@ class Nursery:
         busy = sorted((p for p in seen.pieces if p.requests > 0.0), key=lambda p: -p.requests)
         busiest = busy[: len(fs.ranks_in)]
         self._turnover.look(mount, [piece.path for piece in busiest])
-        self._churning = {churning.ino: churning.at_once for churning in self._turnover.churning()}
+        self._outlived = self._turnover.outlived()
         owned = Owned(distributed=self._ours)
         c: Circumstances = Known().circumstances(fs, owned, DISTRIBUTED_FACTOR)
         for piece in busiest:
@@ -51,9 +51,18 @@ class Nursery:
 
     def lasting(self, cluster: Cluster, directory: int, kids: Sequence[int]) -> int:
         """About how many of a directory's children last; 0 where most do not."""
-        names, lasts = cluster.names, lasting(self._churning, WALL, WALL + cluster.now)
+        names, outlived = cluster.names, self._outlived
+        old = {kid for kids in outlived.values() for kid in kids}
+        lasts = lasting(outlived, WALL, WALL + cluster.now, old)
         born, ino = WALL + float(names.born[directory]), names.ino(directory)
-        return several(kids, lambda kid: lasts(WALL + float(names.born[kid]), born, ino))
+
+        def stays(kid: int) -> bool:
+            return lasts(WALL + float(names.born[kid]), born, ino, names.ino(kid))
+
+        if ino not in outlived:
+            return several(kids, stays)
+        last = several([kid for kid in kids if names.ino(kid) in outlived[ino]], stays)
+        return last + 1 if last else 0
 
     def scatters(self, ino: int, rank: int | None) -> tuple[int, ...]:
         """Piece.scatters."""

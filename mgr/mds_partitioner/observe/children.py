@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ..ceph.filesystem import FileSystem
 from ..errors import NotFound
@@ -14,7 +14,14 @@ from .turnover import DEEPEST
 
 AGAIN = 50  # directories that are looked for again in a round
 At = TypeVar("At", "Child", Directory)
-Lasts = Callable[[float, float, int], bool]  # born, parent born, the parent's inode number
+
+
+class Lasts(Protocol):
+    """Does a directory last?"""
+
+    def __call__(self, born: float, parent_born: float, parent: int, child: int = 0, /) -> bool:
+        """Births in seconds since the Unix epoch; inode numbers. child: 0 where it counts only together with
+        what comes beside it"""
 
 
 @dataclass(frozen=True)

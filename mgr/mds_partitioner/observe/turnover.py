@@ -21,6 +21,7 @@ DEEPEST = 64  # directories of which each is the only one in the other
 CHURN = 0.1  # part of all subdirectories seen that were gone later
 PASSING = 0.5  # of those that last: where fewer come and go beside them, these can be relied on
 AGAIN = 0.25  # the same where more did before: it does not change all the time
+OUTLIVED = 3.0  # times as many as come and go at a time went while one was there: it is none of these
 
 
 @dataclass
@@ -34,6 +35,8 @@ class _Seen:
     lasted: int = MOST_LISTED  # how many were in all of those before
     lost: int = 0
     went: int = 0  # the same, of which nothing is forgotten
+    came: dict[int, int] = field(default_factory=dict)  # of those now: how many had gone by then
+    outlived: frozenset[int] = frozenset()  # of those now: they stayed while so many others went
     listings: int = 0
     passes: bool = False  # what is in it cannot be relied on
     mean: float = 0.0  # of the subdirectories that a listing shows
@@ -90,6 +93,8 @@ class Turnover:
             if len(seen.ever) < MOST_LISTED:
                 seen.ever |= below
             seen.passes = _passes(ino, seen)
+            seen.came = {child: seen.came.get(child, seen.went) for child in below}
+            seen.outlived = (seen.outlived & below) | _outlived(ino, seen)
             if seen.listings % LISTINGS == 0:
                 seen.lost, seen.ever = seen.lost // 2, set(below)
                 seen.lasted, seen.always = len(seen.always), below
@@ -98,6 +103,10 @@ class Turnover:
         """The directories that lost a good part of their subdirectories, by inode number: one that is removed
         beside several that stay says nothing of these."""
         return tuple(_churning(ino, seen) for ino, seen in sorted(self._seen.items()) if seen.passes)
+
+    def outlived(self) -> dict[int, frozenset[int]]:
+        """Of each of these the subdirectories that stay all the same."""
+        return {ino: seen.outlived for ino, seen in self._seen.items() if seen.passes}
 
     def within(self, top: str, *, split: bool) -> tuple[Churning, ...]:
         """The same, of a busy directory, and of what is below it. split: what stays in it is seen by itself,
@@ -115,6 +124,11 @@ def _passes(ino: int, seen: _Seen) -> bool:
 def _renewed(ino: int, seen: _Seen) -> bool:
     """Did as many go as come and go at a time?"""
     return _loses(seen) and seen.went >= _churning(ino, seen).at_once
+
+
+def _outlived(ino: int, seen: _Seen) -> frozenset[int]:
+    often = OUTLIVED * max(1.0, _churning(ino, seen).at_once)
+    return frozenset(child for child, went in seen.came.items() if seen.went - went >= often)
 
 
 def _loses(seen: _Seen) -> bool:

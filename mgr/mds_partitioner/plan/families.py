@@ -19,6 +19,7 @@ from .ephemeral import fragment_ranks
 BroodOf = Callable[[str, Lasts], Brood]
 OLD = 120.0  # s: what has this age lasts: half of what is so old lives for as long again (Lindy)
 SKEW = 300.0  # s: births are told by clients' clocks, which are not much farther from the manager's
+AGED = 600.0  # s: what has this age, and outlived what comes and goes beside it, lasts
 OF_ITS_LIFE = 0.1  # a young directory has been there at least for this part of its parent's life
 MOST_AT_HOME = 0.9
 PARTS = 8  # of a fragment, to tell how much of it is at home
@@ -101,19 +102,22 @@ class Family:
         return tuple(part + left * size for part, size in zip(self.known, self.sizes))
 
 
-def lasting(churning: Collection[int], since: float, now: float) -> Lasts:
+def lasting(
+    churning: Collection[int], since: float, now: float, outlived: Collection[int] = frozenset()
+) -> Lasts:
     """Does a child last? An old one does, and a young one that outlived the analysis and has been there for a
     good part of its parent's life, unless its siblings come and go. One that is not born yet by far tells
     nothing of its age: it would be young for ever. Times in seconds since the Unix epoch.
 
     :param churning: inode numbers of directories whose children were seen to come and go
     :param since: when the analysis began, or it would be too young
+    :param outlived: of these children, those that stayed all the same
     """
 
-    def lasts(born: float, parent_born: float, parent: int) -> bool:
-        if parent in churning:
-            return False
+    def lasts(born: float, parent_born: float, parent: int, child: int = 0, /) -> bool:
         age = now - born
+        if parent in churning:
+            return child in outlived and age >= AGED
         if age >= OLD or age < -SKEW:
             return True
         return born <= since and age >= OF_ITS_LIFE * (now - parent_born)
@@ -161,7 +165,7 @@ def family(
     held = [at for at in theirs if at.pin in c.fs.ranks_in]
     taken = {at.ino for at in theirs}
     free = [at for at in brood.children if at.ino not in taken]
-    stay = [child for child in free if lasts(child.born, brood.born, parent.ino)]
+    stay = [child for child in free if lasts(child.born, brood.born, parent.ino, child.ino)]
     staying = {child.ino for child in stay}
     passing = [child for child in free if child.ino not in staying]
     at_home = [*passing, *(at for at in theirs if at.pin not in c.fs.ranks_in)]

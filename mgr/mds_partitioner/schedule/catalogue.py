@@ -44,7 +44,8 @@ class Known:
         are split
     :ivar within: of these children, the inode number of what they were taken out of, by their own
     :ivar read: when the facts were read, Unix, s, by path
-    :ivar parts: how many lasting children a directory has, by inode number, where that was read
+    :ivar parts: how many lasting children a directory has, by inode number, where that was read; with what
+        comes and goes beside them as one more, as long as it is not seen as its parts
     :ivar above: directories above these that are placed by settings of their own, and the busiest of these
         that have an ephemeral pin, by path
     :ivar fresh: inode numbers of those that were made since it looks, and found lately (newborn.NEW)

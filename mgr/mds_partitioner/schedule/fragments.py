@@ -72,7 +72,7 @@ def fragments(
     inos = {of.ino for of in churning if of.at_once >= SEVERAL}
     at_once = {of.ino: of.at_once for of in churning if split or of.at_once >= of.lasting}
 
-    def lasts(born: float, parent_born: float, parent: int) -> bool:
+    def lasts(born: float, parent_born: float, parent: int, child: int = 0, /) -> bool:
         return parent not in inos  # what they are in may be as young as it likes
 
     found = brood(mount, path, lasts, listable, limit=0)

@@ -85,11 +85,11 @@ class InsideReader:
         :param now: Unix, s
         :param first: nothing is decided before it has been looked
         """
-        before, self.read, self._round = self.at_once, [], now
-        lasts = lasting(before, now - YOUNG, now)
+        before, self.read, self._round = self.turnover.outlived(), [], now
+        lasts = _lasting(before, now)
 
         def count(mount: FileSystem, of: Directory) -> Lesson:
-            number = children(mount, of.path, lasts, levels(of.path, owned))
+            number = children(mount, of.path, lasts, levels(of.path, owned), before)
             return lambda: self.counts.update({of.ino: (now, number)})
 
         within = SOON if first else WITHIN
@@ -115,7 +115,7 @@ class InsideReader:
             pass
         if not self.at_once.keys() <= before.keys():  # what was counted may not last: it is counted again
             self.counts = {ino: kept for ino, kept in self.counts.items() if kept[0] != now}
-        return lasting(self.at_once, now - YOUNG, now)
+        return _lasting(self.turnover.outlived(), now)
 
     def awaited(self, ino: int) -> bool:
         """Has it, or may it have, children that are still to be read? There may be too many to list."""
@@ -256,19 +256,32 @@ def levels(path: str, owned: Owned) -> int:
     return max(LOWEST, owned.lowest(path)) - path.count("/")
 
 
-def children(mount: FileSystem, path: str, lasts: Lasts, most: int) -> int:
+def children(
+    mount: FileSystem, path: str, lasts: Lasts, most: int, outlived: Mapping[int, Collection[int]] = {}
+) -> int:
     """About how many lasting directories there are below one, where it first has several: a few stand for
     all. 0 where most do not last, or they are in one that does not, or in none of so many that each is the
-    only one in the other. :raises NotFound: it is gone"""
+    only one in the other. All that comes and goes beside some that last counts as one.
+
+    :param outlived: those that last, by inode number of where others come and go
+    :raises NotFound: it is gone
+    """
     for _ in range(most):
         names, born, ino = _names(mount, path), mount.born(path), mount.ino(path)
         stays = partial(_stays, mount, path, lasts, born, ino)
+        if ino in outlived:
+            last = several([kid for kid in names if kid[1] in outlived[ino]], stays)
+            return last + 1 if last else 0
         if len(names) > 1:
             return several(names, stays)
         if not names or not stays(names[0]):
             break
         path = f"{path}/{names[0][0]}"
     return 0
+
+
+def _lasting(outlived: Mapping[int, Collection[int]], now: float) -> Lasts:
+    return lasting(outlived, now - YOUNG, now, {ino for stay in outlived.values() for ino in stay})
 
 
 def _names(mount: FileSystem, path: str) -> list[tuple[str, int]]:
@@ -278,7 +291,7 @@ def _names(mount: FileSystem, path: str) -> list[tuple[str, int]]:
 def _stays(mount: FileSystem, path: str, lasts: Lasts, born: float, ino: int, kid: tuple[str, int]) -> bool:
     """Does a child last, of a directory that was born then? What is gone does not."""
     try:
-        return lasts(mount.born(f"{path}/{kid[0]}"), born, ino)
+        return lasts(mount.born(f"{path}/{kid[0]}"), born, ino, kid[1])
     except NotFound:
         return False
 

@@ -65,6 +65,15 @@ def test_a_directory_lasts_that_has_lasted(
     assert judge(NOW - age, NOW - parent_age, 7) is lasts
 
 
+@pytest.mark.parametrize(("child", "age", "lasts"), [(8, 700.0, True), (8, 500.0, False), (9, 1e6, False)])
+def test_an_old_one_lasts_that_outlived_those_that_come_and_go_beside_it(
+    child: int, age: float, lasts: bool
+) -> None:
+    judge = lasting({7}, NOW - 30, NOW, {8})
+    assert judge(NOW - age, NOW - 1e6, 7, child) is lasts
+    assert not judge(NOW - age, NOW - 1e6, 7), "what it is in may have others in a moment"
+
+
 def churned(children: int, ino: int = EVEN) -> Brood:
     """Directories that are seconds old in an old one."""
     brood = family("/volumes/_nogroup/Subvol1", age=5, children=children)

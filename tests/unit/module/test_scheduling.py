@@ -1176,6 +1176,23 @@ def test_what_comes_and_goes_where_parts_were_pinned_before_is_placed_as_it_is_m
     assert max(loads(cluster)) < cluster.capacity
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_stays_beside_what_is_made_anew_time_and_again_is_divided(number: int) -> None:
+    """A build is removed and made anew while clients work in the modules of its sources."""
+    cluster = Cluster([20.0, 20.0, 20.0, 0.0])
+    path = cluster.directories[103].path
+    cluster.churning[103] = number
+    modules = range(5000, 5008)
+    cluster.directories[4999] = Directory(f"{path}/src")
+    cluster.directories |= {ino: Directory(f"{path}/src/m{ino}") for ino in modules}
+    cluster.load |= {4999: 0.0, **dict.fromkeys(modules, 60.0)}
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(2 * AT_LAST)
+    assert max(loads(cluster)) < cluster.capacity
+    assert not [event for event in pins(cluster) if f"{path}/t" in event]
+
+
 def flat(files: int = 4000) -> Cluster:
     """A subvolume has most of the load, in one directory of files."""
     cluster = churned()

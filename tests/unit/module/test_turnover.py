@@ -137,6 +137,25 @@ def test_one_that_was_removed_from_what_grows_says_not_that_all_that_is_new_will
         assert not turnover.within("/s", split=True) or i == 0
 
 
+@pytest.mark.parametrize(("lives", "young"), [(20, 4), (90, 12)])
+def test_what_stays_beside_what_comes_and_goes_is_told_from_it(lives: int, young: int) -> None:
+    """Three that stay, and as many others at a time that live for so many listings each."""
+    tree, turnover = Tree(), Turnover()
+    stay = [f"/s/d{i}" for i in range(3)]
+    tree.make(*stay)
+    for i in range(12 * lives):
+        if i % (lives // young) == 0:
+            tree.make(f"/s/job{i}")
+        tree.remove(f"/s/job{i - lives}")
+        looked(tree, turnover, "/s")
+        told = turnover.outlived().get(1, frozenset())
+        assert told <= {tree.inos[path] for path in stay}
+    assert told == {tree.inos[path] for path in stay}
+    tree.remove("/s/d1")
+    looked(tree, turnover, "/s")
+    assert turnover.outlived()[1] == {tree.inos["/s/d0"], tree.inos["/s/d2"]}
+
+
 def test_one_of_the_same_name_is_another_directory() -> None:
     tree, turnover = Tree(), Turnover()
     tree.make("/s/uuid", "/s/uuid/tree", "/s/uuid/tree/x", "/s/uuid/tree/y")

@@ -88,7 +88,7 @@ def test_a_step_to_a_rank_that_is_gone_is_caught(monkeypatch: pytest.MonkeyPatch
 
 def test_pins_on_directories_that_will_be_deleted_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def everything(churning: Collection[int], since: float, now: float) -> Lasts:
-        return lambda born, parent_born, parent: True
+        return lambda *_: True
 
     (scenario,) = find(["churn-planned"])
     assert broken(scenario) == set()

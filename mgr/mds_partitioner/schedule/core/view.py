@@ -72,7 +72,8 @@ class Piece(NamedTuple):
     :ivar inodes: that would move, as far as can be told
     :ivar most: that would, at most; 0: it is known
     :ivar held: in words, why it must stay where it is; "" when it may be moved
-    :ivar parts: the lasting directories right below it that could be pieces; None: nobody has looked yet
+    :ivar parts: the lasting directories right below it that could be pieces, and as one more what comes and
+        goes beside them; None: nobody has looked yet
     :ivar fresh: it was made, and found, since the scheduler looks
     :ivar scatters: the rank of each equal part of its load, if what comes and goes in it were placed when it
         is made; () when that cannot be
