@@ -22,6 +22,7 @@ from ..plan.ranks import balanced_ranks, format_ranks, parse_ranks
 from .run import (
     ACTIVE,
     APPLIED,
+    BY_OPERATOR,
     DONE,
     IN_FORCE,
     INTENT,
@@ -219,12 +220,12 @@ class StepCore:
         if same(step, value, step.value):
             return self._to(SKIPPED, f"it is {step.value} already")
         if not force and not same(step, value, step.expected):
-            why = f"an operator changed it from {step.expected} to {value} after it was planned"
+            why = f"{BY_OPERATOR} it from {step.expected} to {value} after it was planned"
             return self._to(SKIPPED, why)
         if seen.barred:
             return self._to(SKIPPED, seen.barred)
         if seen.taken:
-            return self._to(SKIPPED, "an operator changed what a later plan had set")
+            return self._to(SKIPPED, f"{BY_OPERATOR} what a later plan had set")
         if seen.held and not force:
             return self._to(SKIPPED, seen.held)
         return Transition(Record(INTENT, value, self._now), step.value)

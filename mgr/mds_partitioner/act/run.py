@@ -42,7 +42,8 @@ LATE = 60.0  # s after a decision of the scheduler's, in which its plan is kept:
 EXPIRES = LATE + FS_TIMEOUT  # s in which it is begun: one directory that hangs holds up its plan for so long
 SCHEDULER_STOPPED, HOURS_OVER = "the scheduler was stopped", "the hours in which it acts were over"
 TOO_OLD = "it could not be begun in time"
-TAKEN = "an operator changed it to"  # begins the reason of a step in place of whose value another one is
+BY_OPERATOR = "an operator changed"  # begins the reasons of steps about what is his since
+TAKEN = f"{BY_OPERATOR} it to"  # begins the reason of a step in place of whose value another one is
 LET_BE = (SCHEDULER_STOPPED, HOURS_OVER, TOO_OLD)
 """Why steps of the scheduler's are skipped that were not even tried."""
 

@@ -183,6 +183,7 @@ class Ledger:
 
     def move(self, fscid: int, to: int) -> bool:
         """Its file system has the id ``to`` by now. Is that done? Not where that one has a record of its own.
+        What acting needs may have been taken back meanwhile: the next look sees.
 
         :raises JournalError: the mon did not take it; it is tried again
         """
@@ -191,7 +192,7 @@ class Ledger:
         if to in self.unreadable or (other and other.kept.metadata_pool != watch.kept.metadata_pool):
             return False
         if other is None:
-            self.save(to, watch)
+            self.save(to, watch, prepared=False)
             self.add(to, watch)
         self.forget(fscid)  # or a manager died before that
         return True

@@ -13,6 +13,7 @@ from ..act.merge import ended, mergeable
 from ..act.registry import Plans
 from ..act.run import (
     ACTIVE,
+    BY_OPERATOR,
     DONE,
     IN_FORCE,
     KEPT,
@@ -23,6 +24,7 @@ from ..act.run import (
     SKIPPED,
     STOPPED,
     UNDONE,
+    Record,
     Run,
     paused_by_command,
     paused_by_guard,
@@ -107,17 +109,16 @@ class Orders:
         orders = watch.orders
         if watch.kept.prepared:
             return
-        steps = [
+        records = [
             run.records.get(i)
             for run in scheduled_since(self._plans.of(fs), watch.kept.since)
             if run.head.state != ROLLED_BACK
             for i, step in enumerate(run.plan.steps)
             if step.target == TO_AUTH
         ]
-        begun = [record for record in steps if record is None or record.why not in LET_BE]
-        if None in begun:
+        if None in records:
             return  # it is executed in a moment; the next manager does not know of it until then
-        if not begun:
+        if not any(record and _done(record) for record in records):
             old = SharedOption(self._host, TO_AUTH, scheduler_user(fs.fscid), FORWARDS).read()
             if old != FORWARDS:
                 self._execute(fs, watch, preparation(fs, old, now.wall), orders)
@@ -253,6 +254,11 @@ class Orders:
             )
         self._planned()
         return run.plan.name
+
+
+def _done(record: Record) -> bool:
+    """Is it set, or an operator's since? Else it was let be, or taken back when its file system was gone."""
+    return record.state in IN_FORCE or record.why.startswith(BY_OPERATOR)
 
 
 def _live(runs: Sequence[Run]) -> list[Run]:

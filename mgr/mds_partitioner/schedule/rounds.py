@@ -191,6 +191,8 @@ class Rounds:
         home = next((fs.fscid for fs in known if fs.metadata_pool == pool), None)
         if home == fscid:
             return ""  # it came back just now
+        if home is None and watch.kept.prepared:  # what that was is taken back (executor.py)
+            self._ledger.save(fscid, watch, prepared=False)
         if home is not None and self._ledger.move(fscid, home):
             self._unwatched = True
         elif home is not None or other is not None:

@@ -12,6 +12,7 @@ from scheduled import Cluster, Manager
 from mds_partitioner.act.run import APPLIED, DONE, Run
 from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import FsState
+from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.report.partition import removed_state
 from mds_partitioner.schedule.record import ACT, OFF
 from mds_partitioner.schedule.tick_interval import TICK
@@ -177,6 +178,48 @@ def test_what_the_scheduler_did_is_kept_as_long_as_the_pool_is_there() -> None:
     cluster.pool_ids.discard(20)
     manager.run(30)
     assert (manager.partitioner.plans.known(), manager.ledger.all()) == ([], [])
+
+
+def prepared() -> tuple[Two, Manager]:
+    """A scheduler acts, and has set what that needs."""
+    cluster = two()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(20)
+    assert cluster.options[TO_AUTH] == "true" and manager.scheduling.get(manager.fs).prepared
+    return cluster, manager
+
+
+def removed(cluster: Two, manager: Manager) -> FsState:
+    """``fs rm``; there is another one. Returns what was removed."""
+    gone, cluster.state = cluster.state, replace(cluster.state, name="c", fscid=3, metadata_pool=30)
+    manager.run(20)
+    return gone
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("fscid", [1, 2])
+def test_what_acting_needs_is_set_again_when_the_file_system_is_made_anew(
+    fscid: int, fails_over: bool
+) -> None:
+    cluster, manager = prepared()
+    gone = removed(cluster, manager)
+    assert cluster.options[TO_AUTH] == ""
+    cluster.state = replace(gone, fscid=fscid)
+    manager = Manager(cluster) if fails_over else manager
+    manager.run(20)
+    assert cluster.options[TO_AUTH] == "true" and manager.scheduling.get(manager.fs).prepared
+    cluster.options[TO_AUTH] = ""
+    manager.run(20)
+    assert cluster.options[TO_AUTH] == "", "that is the operator's"
+
+
+def test_what_acting_needs_stays_an_operators_where_the_file_system_is_made_anew() -> None:
+    cluster, manager = prepared()
+    cluster.options[TO_AUTH] = "false"
+    cluster.state = replace(removed(cluster, manager), fscid=2)
+    manager.run(20)
+    assert cluster.options[TO_AUTH] == "false" and manager.scheduling.get(manager.fs).prepared
 
 
 def test_nothing_is_executed_on_other_pools() -> None:
