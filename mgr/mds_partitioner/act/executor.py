@@ -50,6 +50,7 @@ from .run import (
     ROLLING_BACK,
     SCHEDULER_STOPPED,
     SKIPPED,
+    STOPPED,
     TOO_OLD,
     UNDONE,
     Head,
@@ -62,6 +63,7 @@ from .run import (
     of_scheduler,
     outdated,
     removed,
+    stopped_with_fs,
     user_of,
     way_home,
 )
@@ -125,6 +127,9 @@ class Executor:
                 run.memory.halted = False  # there is nothing left for an operator to hold
                 self._journal.head(run, only_from=began.state, **removed(run))
                 self._give_back(run, run.head, settings, now)
+            elif stopped_with_fs(run) and fs.has(run.plan.metadata_pool):
+                run.memory.since.clear()  # nothing could arrive meanwhile
+                self._journal.head(run, only_from=STOPPED, state=run.heading(), why="")
             elif began.state not in ACTIVE or held_by_operator(run, now):
                 return
             elif not fs.has(run.plan.metadata_pool):

@@ -25,7 +25,17 @@ from .events import Progress, report
 from .executor import ABREAST, Executor, Unwanted
 from .journal import Journal
 from .registry import Plans
-from .run import ACTIVE, ROLLING_BACK, Run, hangs, of_cluster, owned_distributed, owned_values, steps_in_force
+from .run import (
+    ACTIVE,
+    ROLLING_BACK,
+    Run,
+    hangs,
+    of_cluster,
+    owned_distributed,
+    owned_values,
+    steps_in_force,
+    stopped_with_fs,
+)
 
 LONG = 60.0  # s that a directory is on its way, before it is asked whether MDSs follow pins at all
 
@@ -85,12 +95,15 @@ class Mover:
 
     def _due(self, there: Collection[int]) -> list[Run]:
         """Plans of which something is to be done. ``there``: IDs of the file systems that there are."""
-        return [
-            run
-            for run in self._plans.read()
-            if run.head.state in ACTIVE
-            or (run.plan.fscid not in there and (of_cluster(run) or run.id in self._over))
-        ]
+
+        def due(run: Run) -> bool:
+            if run.head.state in ACTIVE:
+                return True
+            if run.plan.fscid in there:
+                return stopped_with_fs(run)
+            return bool(of_cluster(run)) or run.id in self._over
+
+        return [run for run in self._plans.read() if due(run)]
 
     def _find_over(self, there: Collection[int]) -> Collection[str]:
         """IDs of plans of the scheduler of whose file systems nothing is left: nobody gave them names."""

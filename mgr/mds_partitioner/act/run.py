@@ -253,9 +253,19 @@ def removed(run: Run) -> dict[str, object]:
     and in force where that gets a file system anew ('fs new --recover'): it can be rolled back then."""
     if run.head.state not in ACTIVE:
         return {}
-    fs = run.plan.fs
-    why = f"file system '{fs}' was removed" if run.plan.fscid >= 0 else other_pools(fs)
+    why = _gone(run) if run.plan.fscid >= 0 else other_pools(run.plan.fs)
     return {"state": STOPPED, "why": why, "resume_to": run.heading(), "by_operator": False, "until": None}
+
+
+def stopped_with_fs(run: Run) -> bool:
+    """Was it ``removed`` under way, as the scheduler alone has decided? Nobody has stopped it, and the
+    scheduler goes on beside it: so does it, when its file system is there again."""
+    gone = run.head.state == STOPPED and run.head.why in (_gone(run), other_pools(run.plan.fs))
+    return gone and of_scheduler(run)
+
+
+def _gone(run: Run) -> str:
+    return f"file system '{run.plan.fs}' was removed"
 
 
 def of_cluster(run: Run) -> list[int]:

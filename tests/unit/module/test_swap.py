@@ -9,7 +9,7 @@ import pytest
 from fake_cluster import plan
 from scheduled import Cluster, Manager
 
-from mds_partitioner.act.run import APPLIED, DONE, Run
+from mds_partitioner.act.run import APPLIED, DONE, STOPPED, Run
 from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -180,9 +180,10 @@ def test_what_the_scheduler_did_is_kept_as_long_as_the_pool_is_there() -> None:
     assert (manager.partitioner.plans.known(), manager.ledger.all()) == ([], [])
 
 
-def prepared() -> tuple[Two, Manager]:
+def prepared(lag: int = 1) -> tuple[Two, Manager]:
     """A scheduler acts, and has set what that needs."""
     cluster = two()
+    cluster.lag = lag
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(20)
@@ -220,6 +221,43 @@ def test_what_acting_needs_stays_an_operators_where_the_file_system_is_made_anew
     cluster.state = replace(removed(cluster, manager), fscid=2)
     manager.run(20)
     assert cluster.options[TO_AUTH] == "false" and manager.scheduling.get(manager.fs).prepared
+
+
+def under_way(manager: Manager) -> list[Run]:
+    return [run for run in manager.partitioner.plans.known() if run.plan.rows and run.head.state != DONE]
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("lag", [1, 10_000])
+def test_what_the_scheduler_had_under_way_goes_on_when_the_file_system_is_made_anew(
+    lag: int, fails_over: bool
+) -> None:
+    """A scheduler does not act beside a plan of its own that is stopped, nor may anybody start that then."""
+    cluster, manager = prepared(lag=10_000)
+    while not any(run.records for run in under_way(manager)):
+        manager.run(1)
+    gone = removed(cluster, manager)
+    assert {run.head.state for run in under_way(manager)} == {STOPPED}
+    cluster.state, cluster.lag = replace(gone, fscid=2), lag
+    manager = Manager(cluster) if fails_over else manager
+    manager.run(5)
+    assert manager.scheduling.stopped(manager.fs) == ""
+    manager.scheduling.stop(manager.fs, rollback=True)
+    cluster.lag = 1
+    manager.run(300)
+    assert manager.scheduling.get(manager.fs).mode == OFF
+    assert {d.pin for d in cluster.directories.values()} == {-1}
+
+
+def test_an_operators_plan_that_was_under_way_stays_stopped_when_the_file_system_is_made_anew() -> None:
+    cluster = two()
+    cluster.lag = 10_000
+    manager = Manager(cluster)
+    executed(manager)
+    cluster.state = replace(removed(cluster, manager), fscid=2)
+    manager.run(10)
+    (run,) = manager.partitioner.plans.of(manager.fs)
+    assert run.head.state == STOPPED
 
 
 def test_nothing_is_executed_on_other_pools() -> None:
