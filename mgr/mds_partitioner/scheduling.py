@@ -81,6 +81,7 @@ class Scheduling:
         :raises Busy: in mode act, a plan is under way or was stopped; what was done is being undone; another
             order came meanwhile
         :raises NotPermitted: in mode act, the built-in balancer is on
+        :raises Unavailable: what was kept of it was not read yet, or is just followed to another id
         :raises JournalError: the mon did not take it; nothing was changed
         """
         if mode is not None and mode not in MODES:
@@ -117,8 +118,11 @@ class Scheduling:
         """What was kept of it; not of another one that had its id, which is written over.
 
         :raises Busy: that one is not off
+        :raises Unavailable: it is just followed to another id
         """
         watch = self._ledger.get(fs.fscid)
+        if self._ledger.follows(fs):
+            raise Unavailable(f"the scheduler of '{fs.name}' is followed to another id: try it in a moment")
         if watch is None or fs.has(watch.kept.metadata_pool):
             return watch
         if watch.kept.mode != OFF:

@@ -181,6 +181,12 @@ class Ledger:
         if self._watches is not None:
             self._watches.pop(fscid, None)
 
+    def follows(self, fs: FsState) -> bool:
+        """Is what is kept of it still to be moved to its id, from another one?"""
+        if fs.fscid in self.known() or fs.fscid in self.unreadable:
+            return False
+        return any(watch.kept.metadata_pool == fs.metadata_pool for watch in self.known().values())
+
     def move(self, fscid: int, to: int) -> bool:
         """Its file system has the id ``to`` by now. Is that done? Not where that one has a record of its own.
         What acting needs may have been taken back meanwhile: the next look sees.

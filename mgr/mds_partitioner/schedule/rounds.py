@@ -101,7 +101,10 @@ class Rounds:
         return max(0.1, min(due) - self._now().steady) if due else IDLE
 
     def _has_to_do(self, fscid: int, watch: Watch) -> bool:
-        return watch.kept.mode != OFF or watch.unsaved or self._tick_interval.short(fscid)
+        if watch.kept.mode != OFF or watch.unsaved or self._tick_interval.short(fscid):
+            return True
+        fs = self._host.fs_by_id(fscid)
+        return fs is None or not fs.has(watch.kept.metadata_pool)  # what it did can be rolled back there
 
     def _restore_unwatched(self) -> None:
         """Until nothing is left; what fails is tried again."""
@@ -196,7 +199,7 @@ class Rounds:
         if home is not None and self._ledger.move(fscid, home):
             self._unwatched = True
         elif home is not None or other is not None:
-            return other_pools(watch.kept.fs)
+            return other_pools(watch.kept.fs) if watch.kept.mode != OFF else ""
         elif pool is not None and pool in self._pools.known():
             return ""  # it may get a file system anew
         elif self._host.fs_of_mon(fscid) is None:

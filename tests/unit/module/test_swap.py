@@ -283,6 +283,39 @@ def test_the_scheduler_follows_its_file_system() -> None:
         assert [(fscid, watch.kept.mode) for fscid, watch in each.ledger.all()] == [(2, ACT)]
 
 
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("removes", [False, True])
+def test_a_scheduler_that_is_off_follows_its_file_system_too(removes: bool, fails_over: bool) -> None:
+    cluster, manager = prepared()
+    manager.run(60)
+    assert {d.pin for d in cluster.directories.values()} != {-1}
+    manager.scheduling.stop(manager.fs, rollback=False)
+    manager.run(20)
+    if removes:
+        cluster.other = replace(removed(cluster, manager), fscid=2)
+    else:
+        swap(cluster)
+    assert cluster.other is not None
+    manager = Manager(cluster) if fails_over else manager
+    with pytest.raises(Unavailable, match="in a moment"):  # or it would have none of what it did
+        manager.scheduling.start(cluster.other, ACT)
+    manager.run(11)
+    assert [(fscid, watch.kept.mode) for fscid, watch in manager.ledger.all()] == [(2, OFF)]
+    manager.scheduling.stop(cluster.other, rollback=True)
+    manager.run(100)
+    assert manager.scheduling.get(cluster.other).mode == OFF
+    assert {d.pin for d in cluster.directories.values()} == {-1}
+
+
+def test_a_scheduler_that_is_off_and_whose_file_system_is_not_there_fails_nothing() -> None:
+    cluster, manager = prepared()
+    manager.scheduling.stop(manager.fs, rollback=False)
+    cluster.state = replace(cluster.state, metadata_pool=30)
+    before = dict(manager.failures)
+    manager.run(30)
+    assert manager.failures == before and [fscid for fscid, _ in manager.ledger.all()] == [1]
+
+
 def test_a_scheduler_whose_file_system_is_not_there_is_held() -> None:
     cluster = two()
     manager = Manager(cluster)
