@@ -79,10 +79,26 @@ def forget(store: Store, fscid: int) -> None:
     store.delete(f"{POOLS}{fscid}")
 
 
-def _keep(store: Store, switch: Switch) -> None:
+def with_pool(store: Store, switch: Switch, fs: FsState | None) -> Switch:
+    """One of an earlier version, tied to the metadata pool that its file system has now, durably.
+
+    :param fs: what has its id; None: nothing. It is not known to be the same where it has no object of it
+    """
+    if switch.metadata_pool is not None or fs is None or fs.balancer not in switch.objects:
+        return switch
+    known = replace(switch, metadata_pool=fs.metadata_pool)
+    _keep_pool(store, known)
+    return known
+
+
+def _keep_pool(store: Store, switch: Switch) -> None:
     pool = switch.metadata_pool
     if pool is not None and _pools(store).get(switch.fscid) != str(pool):
         store.put(f"{POOLS}{switch.fscid}", str(pool))
+
+
+def _keep(store: Store, switch: Switch) -> None:
+    _keep_pool(store, switch)
     store.put(user(switch.fscid), json.dumps(marked(_fields(switch))))
 
 

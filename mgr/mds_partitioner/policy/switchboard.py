@@ -60,7 +60,9 @@ class Switchboard:
 
     def begin(self) -> dict[str, str]:
         """Read the journal; keys of records that cannot be read, and why. :raises JournalError: no answer"""
-        found, unreadable = switching.load(self._host.store)
+        store = self._host.store
+        read, unreadable = switching.load(store)
+        found = {i: switching.with_pool(store, of, self._host.fs_by_id(i)) for i, of in read.items()}
         with self._lock:
             self._switches = found
         return unreadable

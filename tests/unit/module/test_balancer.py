@@ -823,6 +823,37 @@ def test_off_right_after_a_rename_restores_it(cluster: Cluster, balancer: Balanc
     assert (cluster.snapshot(), cluster.store.data) == (before, {})
 
 
+def left_without_pool(cluster: Cluster, balancer: Balancer) -> None:
+    """A policy is in force, as one that knows of no pools left it."""
+    balancer.on(cluster.state, None, None, force=False)
+    for key in cluster.store.items(switching.POOLS):
+        cluster.store.delete(key)
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_a_policy_of_an_older_version_is_tied_to_the_pool_that_was_there_at_the_upgrade(
+    cluster: Cluster, ranks: Ranks, balancer: Balancer, fails_over: bool
+) -> None:
+    left_without_pool(cluster, balancer)
+    balancer.begin()
+    cluster.state = other = replace(cluster.state, metadata_pool=30)
+    if fails_over:
+        balancer = made(cluster, ranks)
+        balancer.begin()
+    (told,) = balancer.off(other)
+    assert "has other pools than when this was made" in told and cluster.state == other
+
+
+@pytest.mark.parametrize("other", ["", "operators.lua"])
+def test_what_has_no_object_of_a_policy_is_not_taken_for_its_file_system(
+    cluster: Cluster, balancer: Balancer, other: str
+) -> None:
+    left_without_pool(cluster, balancer)
+    cluster.state = replace(cluster.state, balancer=other)
+    balancer.begin()
+    assert switching.load(cluster.store)[0][1].metadata_pool is None
+
+
 def test_of_a_policy_with_other_pools_only_the_record_goes_and_by_command(
     cluster: Cluster, balancer: Balancer
 ) -> None:

@@ -278,8 +278,9 @@ def test_a_file_system_that_is_renamed_at_any_moment_is_switched_back_under_its_
 
 def test_a_renamed_file_system_has_its_new_name_in_the_record() -> None:
     cluster = FakeCluster()
-    switch = push(cluster, fresh(cluster), 1000.0)
-    cluster.state = replace(cluster.state, name="renamed")
+    fs = cluster.state
+    switch = push(cluster, replace(fresh(cluster), metadata_pool=fs.metadata_pool), 1000.0)
+    cluster.state = replace(fs, name="renamed")
     it = board(cluster)
     it.rename(switch, "renamed", it.turn(1))
     assert it.all() == list(switching.load(cluster.store)[0].values()) == [replace(switch, fs="renamed")]
