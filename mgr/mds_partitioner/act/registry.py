@@ -409,10 +409,10 @@ class Plans:
             self._journal.catch_up(run.plan.fscid)  # or what is written later would bring it back
             self._hand_over(run)
             left = self._left(run)
+            self._journal.forget(run)  # first: nobody would put back what a plan that stays had left
             for i in left:
                 if run.plan.steps[i].kind == CONFIG_STEP:
                     self._option(run, i).leave()
-            self._journal.forget(run)
             with self._lock:  # a new list: others may be going through the old one
                 self._runs = [other for other in self.known() if other is not run]
         self._sweep(self.known)

@@ -16,7 +16,7 @@ from mds_partitioner.act.registry import Plans
 from mds_partitioner.act.run import DONE, KEPT, ROLLED_BACK, ROLLING_BACK, RUNNING, Run
 from mds_partitioner.ceph.shared_option import SharedOption, sweep
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import CephError, Unavailable
+from mds_partitioner.errors import CephError, JournalError, Unavailable
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.policy import switch as switching
 from mds_partitioner.policy.hints import policy_object
@@ -119,29 +119,50 @@ def test_a_plan_that_nobody_can_read_any_more_holds_nothing() -> None:
     assert (cluster.options[TO_AUTH], cluster.store.data) == ("", {})
 
 
+class Both:
+    """Plan 'cephfs' of a file system of that name and plan 'b' of another one have set the same option."""
+
+    def __init__(self) -> None:
+        self.cluster = FakeCluster()
+        self.one = self.cluster.state
+        self.other = replace(self.one, name="b", fscid=2)
+        self.manager = Manager(self.cluster)
+        made = plan(self.cluster, {}, option=TO_AUTH)
+        for fs in (self.one, self.other):
+            of_fs = replace(made, name=fs.name, fs=fs.name, fscid=fs.fscid)
+            self.takes(RUNNING, self.manager.journal.create(of_fs, []), DONE)
+        self.plans = Plans(self.cluster, self.manager.journal, lambda: Now(1000.0, 0.0), LOG)
+        self.plans.load()
+        self.cluster.state = self.one
+
+    def takes(self, state: str, run: Run, until: str) -> None:
+        self.cluster.state = self.one if run.plan.fscid == 1 else self.other
+        self.manager.journal.head(run, state=state)
+        for _ in range(5):
+            self.manager.tick(run)
+        assert run.head.state == until
+
+
+def test_what_a_plan_was_not_forgotten_for_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = Both()
+
+    def refused(run: Run) -> None:
+        raise JournalError("the mon refused it")
+
+    monkeypatch.setattr(both.manager.journal, "forget", refused)
+    with pytest.raises(JournalError):
+        both.plans.remove(both.one.name)
+    for fs in (both.one, both.other):
+        both.takes(ROLLING_BACK, both.plans.named(fs, fs.name), ROLLED_BACK)
+    assert (both.cluster.options[TO_AUTH], both.cluster.store.items("option/")) == ("", {})
+
+
 def test_what_a_forgotten_plan_leaves_to_the_operator_is_taken_from_him_by_nobody() -> None:
-    """Plan 'a' of one file system and plan 'b' of another one have set the same option."""
-    cluster = FakeCluster()
-    one, other = cluster.state, replace(cluster.state, name="b", fscid=2)
-    manager = Manager(cluster)
-
-    def takes(state: str, run: Run, until: str) -> None:
-        cluster.state = one if run.plan.fscid == 1 else other
-        manager.journal.head(run, state=state)
-        while run.head.state != until:
-            manager.tick(run)
-
-    made = plan(cluster, {}, option=TO_AUTH)
-    for run in [
-        manager.journal.create(replace(made, name=fs.name, fs=fs.name, fscid=fs.fscid), [])
-        for fs in (one, other)
-    ]:
-        takes(RUNNING, run, DONE)
-    plans = Plans(cluster, manager.journal, lambda: Now(1000.0, 0.0), LOG)
-    plans.load()
-    cluster.state = one
-    assert plans.remove(one.name) == 1
-    takes(ROLLING_BACK, run, ROLLED_BACK)
+    both = Both()
+    cluster = both.cluster
+    assert both.plans.remove(both.one.name) == 1
+    (run,) = both.plans.known()
+    both.takes(ROLLING_BACK, run, ROLLED_BACK)
     assert (cluster.options[TO_AUTH], cluster.store.items("option/")) == ("true", {})
     assert (run.records[0].state, run.records[0].why) == (
         KEPT,
