@@ -168,11 +168,11 @@ class Looker:
         before = {sample.rank: sample for sample in watch.history.latest}
         watch.history = watch.history.plus(samples, now.steady)
         latest, series, mask = watch.history.latest, watch.history.series(), mask_of(fs)
+        watch.state = watch.state.anew(followed(latest, before))  # no later look sees it
         arguments = rank_arguments(series, settings, learned, mask)
         watch.verdict = verdict = read_verdict(self._engine("judge", arguments), arguments)
         watch.fullness = found = fullness(series, watch.fullness, self._engine, _awaited(watch))
         watch.known = known = watch.catalogue.known
-        watch.state = watch.state.anew(followed(latest, before))
         watch.ranks = rank_views(latest, before, watch.ranks, found, settings.rank_capacity)
         # A mask that leaves the balancer no rank confines nobody: pins do not follow it.
         ranks = tuple(rank for rank in watch.ranks.values() if not mask or rank.rank in mask)

@@ -540,14 +540,24 @@ def test_an_mds_that_does_not_answer_keeps_its_last_shares(cluster: Cluster, act
     assert told and 0 not in told, "who is silent has told nothing new"
 
 
+@pytest.mark.parametrize("fails", [False, True])
 def test_a_rank_that_a_standby_has_taken_over_between_two_looks_is_looked_at_for_a_while_first(
-    cluster: Cluster, acting: Manager
+    cluster: Cluster, acting: Manager, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     """One that followed the rank has told the manager all along that it serves nothing."""
     acting.run(AT_LAST)
     done = len(pins(cluster))
     taken = (replace(mds, name="m02") if mds.rank == 2 else mds for mds in cluster.state.mds)
     cluster.state = replace(cluster.state, mds=tuple(taken))
+    if fails:
+
+        def fail(*_: object) -> None:
+            raise Unavailable("the engine failed")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(acting.rounds._looker, "_engine", fail)
+            while acting.scheduling.watch(acting.fs).problem != "the engine failed":
+                acting.run(1)
     acting.run(12)
     assert "rank 2 has come, or come back" in acting.scheduling.watch(acting.fs).decision.why
     acting.run(60)
