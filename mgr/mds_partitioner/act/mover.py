@@ -88,9 +88,8 @@ class Mover:
         there = {fs.fscid for fs in known}
         self._over = self._find_over(there)
         away = [run for run in self._plans.read() if self._plans.is_away(run, known)]
-        due = dict.fromkeys(
-            [*(run.plan.fscid for run in (*away, *self._due(there))), *self._journal.behind()]
-        )
+        to_do = (run.plan.fscid for run in (*away, *self._due(there)))
+        due = dict.fromkeys([*to_do, *self._journal.behind(), *self._plans.unclaimed])
         each({fscid: partial(self._tick_all, fscid, known) for fscid in due})
 
     def _due(self, there: Collection[int]) -> list[Run]:
@@ -124,10 +123,10 @@ class Mover:
         except PartitionerError as e:
             self._failed()
             self._log.warning("the mon is told again: %s", e)
-            if self._plans.unclaimed:
-                return  # what a step has set of a shared option would be another's
         ticked = set[str]()
         while left := [r for r in self._due(there) if r.plan.fscid == fscid and r.id not in ticked]:
+            if fscid in self._plans.unclaimed:
+                return  # what a step has set of a shared option would be another's
             # What is only looked at may be frozen, and takes a while: also what came meanwhile goes first.
             run = min(left, key=lambda run: len(run.records) == len(run.plan.steps))
             ticked.add(run.id)

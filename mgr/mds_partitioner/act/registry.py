@@ -60,7 +60,8 @@ class Plans:
         self.dropped: dict[int, set[str]] = {}
         """Names of plans that were only proposed when the last manager ended, by fscid."""
         self.unreadable: list[Unreadable] = []
-        self.unclaimed = False  # plans were followed to other file systems, and their claims were not yet
+        self.unclaimed = frozenset[int]()
+        """IDs of file systems to which plans were followed, and whose claims were not yet."""
         self.halts = Halts()
         self._early: dict[
             int, tuple[float | None, dict[str, Any]]
@@ -169,8 +170,10 @@ class Plans:
         if not away:
             return
         self._journal.catch_up(fscid)
-        self.unclaimed = True
-        for run in _at_home(away, there):
+        with self._lock:  # at once: whoever finds them there knows that claims are to come
+            self.unclaimed |= {choice.home_of(run.plan, there) for run in away}
+            _at_home(away, there)
+        for run in away:
             self._log.warning(
                 "plan %s is of file system %d now, not %d", run.plan.name, run.plan.fscid, fscid
             )
@@ -180,10 +183,13 @@ class Plans:
 
         :raises PartitionerError: not all are; it is to be tried again
         """
-        if self.unclaimed:
+        with self._lock:
+            claimed = self.unclaimed  # what is followed meanwhile is claimed later
+        if claimed:
             self._claim(self.known())
             self._sweep(self.known)
-            self.unclaimed = False
+            with self._lock:
+                self.unclaimed -= claimed
 
     def is_away(self, run: Run, there: Sequence[FsState]) -> bool:
         """Is it of another file system than is known?"""

@@ -6,10 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fake_cluster import plan
+from fake_cluster import LOG, plan
 from scheduled import Cluster, Manager
 
-from mds_partitioner.act.run import APPLIED, DONE, STOPPED, Run
+from mds_partitioner.act.journal import Journal
+from mds_partitioner.act.registry import Plans
+from mds_partitioner.act.run import APPLIED, DONE, STOPPED, Record, Run
 from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -120,6 +122,63 @@ def test_what_followed_plans_claim_is_claimed_also_after_it_failed_once(
     manager.run(5)
     users = [key for key in cluster.store.items("option/") if "forward" in key]
     assert failed and users and all("scheduler/2" in key for key in users)
+
+
+def both_have_other_ids() -> tuple[Two, Manager]:
+    """Two file systems, of each of which a plan of the scheduler has set an option, get the ids 3 and 4."""
+    cluster = two()
+    cluster.other = replace(cluster.state, name="b", fscid=2, metadata_pool=30)
+    cluster.options[TO_AUTH] = "true"
+    plans = Plans(cluster, Journal(cluster.store, 1), cluster.now, LOG)
+    plans.load()
+    for fs in cluster.file_systems():
+        made = plan(cluster, {}, option=TO_AUTH, name=f"scheduler-{fs.fscid}")
+        plans.save(replace(made, fscid=fs.fscid, metadata_pool=fs.metadata_pool, scheduled=True))
+        run = plans.known()[-1]
+        plans._journal.record(run, 0, Record(APPLIED, "", 1.0))
+        plans._journal.head(run, state=DONE)
+    manager = Manager(cluster)
+    cluster.state, cluster.other = replace(cluster.state, fscid=3), replace(cluster.other, fscid=4)
+    return cluster, manager
+
+
+def test_of_two_that_are_followed_at_once_each_has_its_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, manager = both_have_other_ids()
+    plans = manager.partitioner.plans
+    claim = plans._claim
+
+    def meanwhile(runs: list[Run]) -> None:
+        claim(runs)
+        monkeypatch.undo()
+        plans.follow(2, cluster.file_systems())
+
+    monkeypatch.setattr(plans, "_claim", meanwhile)
+    plans.follow(1, cluster.file_systems())
+    plans.claim_followed()
+    manager.run(1)
+    assert set(cluster.store.items("option/")) == {f"option/{TO_AUTH}/scheduler/{i}" for i in (3, 4)}
+
+
+def test_claims_that_fail_hold_up_no_other_file_system_and_are_made_though_nothing_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, manager = both_have_other_ids()
+    third = replace(cluster.state, name="c", fscid=5, metadata_pool=40)
+    monkeypatch.setattr(cluster, "file_systems", lambda: [cluster.state, cluster.other, third])
+
+    def refused(runs: list[Run]) -> None:
+        raise Unavailable("the mon does not answer")
+
+    plans = manager.partitioner.plans
+    plans.save(replace(plan(cluster, {100: 1}, name="mine"), fscid=5, metadata_pool=40))
+    with monkeypatch.context() as patch:
+        patch.setattr(plans, "_claim", refused)
+        manager.run(1)
+        manager.partitioner.start(third, "mine")
+        manager.run(10)
+        assert plans.named(third, "mine").head.state == DONE and plans.unclaimed == {3, 4}
+    manager.run(1)
+    assert set(cluster.store.items("option/")) == {f"option/{TO_AUTH}/scheduler/{i}" for i in (3, 4)}
 
 
 def test_where_none_has_its_pool_a_plan_is_held_and_shown() -> None:
