@@ -177,6 +177,16 @@ def test_what_nobody_uses_is_not_moved_until_it_is_known_whether_its_turn_comes(
     assert moved and any(ino >= 104 for ino in moved) is idle
 
 
+def test_what_is_used_as_little_as_all_its_siblings_is_moved() -> None:
+    """Of these it is never known whether they are used in turn."""
+    ranks = RankView(0, 400.0, 20.0, True, 400.0, 20.0), *(RankView(rank, 0.0) for rank in (1, 2, 3))
+    pieces = (Piece(PARENT, "/p", 0, 0.0, 1.0), *parts((0.8,) * 500))
+    _, decision = Scheduler(
+        State(split=frozenset({PARENT})), View(5.0, ranks, pieces, True), Limits()
+    ).decide()
+    assert decision.moves
+
+
 def view(look: int, pieces: Sequence[Piece], told: Collection[int] | None = None) -> View:
     served = {rank: sum(p.requests for p in pieces if p.rank == rank) for rank in range(3)}
     ranks = tuple(RankView(rank, load, 0.1) for rank, load in served.items())

@@ -4,6 +4,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cache, partial
+from statistics import fmean
 
 from ...model import NO_PIN
 from .choose import Candidate
@@ -12,7 +13,7 @@ from .elastic import TOLD
 from .look import Look
 from .sleepers import ASLEEP, EMPTY
 from .state import Past
-from .turns import siblings
+from .turns import SOME, siblings
 from .view import Piece
 
 REALLY = 2.0  # times: a load that changed so much is another load
@@ -73,11 +74,12 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
 
 
 def _unsure(look: Look) -> frozenset[int]:
-    """Inode numbers of what nobody uses now, of siblings of which it is not known yet whether they are used
-    in turn."""
-    most = ASLEEP * look.asked.share
-    new = (k for within, k in siblings(look.view.pieces).items() if within not in look.state.stay)
-    return frozenset(piece.ino for kids in new for piece in kids if piece.requests < most)
+    """Inode numbers of what next to nobody uses now, beside its siblings, of which it is not known yet whether
+    they are used in turn. Of siblings that are all used alike that is never known."""
+    families = siblings(look.view.pieces).items()
+    new = [k for within, k in families if within not in look.state.stay and len(k) >= SOME]
+    least = ((kids, ASLEEP * fmean(p.requests for p in kids)) for kids in new)
+    return frozenset(piece.ino for kids, most in least for piece in kids if piece.requests < most)
 
 
 def _rests(look: Look) -> frozenset[int]:
