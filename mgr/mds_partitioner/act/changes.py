@@ -127,8 +127,12 @@ class PinChange(DirectoryChange):
         return str(mount.pin(self.path))
 
     def arrived(self, value: str) -> bool:
-        """Has the pinned rank taken over? Without a pin there is nothing to wait for."""
-        return int(value) == NO_PIN or self.where.there(self.fs, self.path, int(value))
+        """Has the pinned rank taken over? Without a pin there is nothing to wait for, but where the directory
+        is distributed: do the MDSs hold its fragments in place?"""
+        if int(value) != NO_PIN:
+            return self.where.there(self.fs, self.path, int(value))
+        distributed = self.get(lambda mount: mount.ephemeral_pins(self.path)[0])
+        return not distributed or self.where.scattered(self.fs, self.path)
 
     def held(self, mount: FileSystem) -> bool:
         """Has it an ephemeral pin of its own?"""
@@ -180,12 +184,17 @@ class DistributedChange(DirectoryChange):
         return mount.ephemeral_pins(self.path)[1]
 
     def arrived(self, value: str) -> bool:
-        """Do the MDSs hold its fragments in place? Without the pin there is nothing to wait for."""
-        return value == "0" or self.where.scattered(self.fs, self.path)
+        """Do the MDSs hold its fragments in place? There is nothing to wait for without it, nor while a pin
+        holds the directory as a whole (CInode.cc, get_export_pin): that must be taken off first."""
+        if value == "0" or self.get(lambda mount: mount.pin(self.path)) != NO_PIN:
+            return True
+        return self.where.scattered(self.fs, self.path)
 
 
-ASK_ALL = (MaskChange, DistributedChange)
-"""Of these it takes all MDSs' lists of subtrees to know whether they have arrived: they are long."""
+def asks_all(change: Change, value: str) -> bool:
+    """Does it take all MDSs' lists of subtrees to know whether it has arrived? They are long."""
+    unpinned = isinstance(change, PinChange) and int(value) == NO_PIN
+    return unpinned or isinstance(change, (MaskChange, DistributedChange))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 (none) -> intent -> done           forward; the old value is in the journal before anything changes
 intent -> undoing -> undone        forward, where what does not arrive in time is put back
 intent -> undone                   forward, where that could not be set in time
+done -> undoing -> undone          forward, where what comes after it was left alone: see half_done
 (none) -> skipped                  its directory is gone, or an operator changed the value since
 intent|done -> undoing -> undone   rollback: back to the rank it came from, then the old value
 intent|done -> kept                rollback: an operator changed the value since, or a policy of ours needs it
@@ -84,6 +85,7 @@ class Transition:
 
 
 NOTHING = Transition()
+NOT_DONE = (SKIPPED, UNDONE, KEPT)
 OFF = "false"  # of a setting that a policy of ours had found so
 ON_ITS_WAY = "it was on its way when it was to be undone"
 LONGEST = 1000  # characters of a reason: a path may have thousands, and a record must fit into a key
@@ -337,7 +339,8 @@ def _due(plan: Plan, heading: str, records: Mapping[int, Record], troubled: Coll
 
 def _find_forward(plan: Plan, records: Mapping[int, Record]) -> tuple[list[int], list[int]]:
     steps = plan.steps
-    moving = [i for i in sorted(records) if records[i].state in (INTENT, UNDOING)]
+    back = half_done(plan, records)
+    moving = [i for i in sorted(records) if records[i].state in (INTENT, UNDOING) or i in back]
     waiting = [i for i in range(len(steps)) if i not in records]
     first: dict[int, int] = {}
     for i in (*waiting, *moving):
@@ -357,12 +360,43 @@ def _find_back(
     return moving, [i for i in waiting if plan.steps[i].phase == phase or i in troubled]
 
 
+def half_done(plan: Plan, records: Mapping[int, Record]) -> list[int]:
+    """Steps that are done, and put back as a later phase of their row was not: each row of the scheduler's is
+    done as a whole or not at all. By itself a pin that was taken off, say, leaves its directory to nobody.
+    """
+    if not plan.scheduled:
+        return []
+    known, left = tuple(records.items()), dict[int, int]()  # others may add one meanwhile
+    for i, record in known:
+        if record.state in NOT_DONE:
+            step = plan.steps[i]
+            left[step.row] = max(step.phase, left.get(step.row, step.phase))
+    steps = ((i, plan.steps[i]) for i, record in known if record.state == APPLIED)
+    return sorted(i for i, step in steps if step.phase < left.get(step.row, step.phase))
+
+
+def going_back(plan: Plan, records: Mapping[int, Record]) -> set[int]:
+    """Rows of which something is still to be put back, without a rollback."""
+    under_way = (i for i, record in records.items() if record.state == UNDOING)
+    return {plan.steps[i].row for i in (*half_done(plan, records), *under_way)}
+
+
+def left_before(plan: Plan, records: Mapping[int, Record], i: int) -> str:
+    """Why an earlier phase of its row was not done, so that a step must not be, either; "": none was left."""
+    if not plan.scheduled or i in records:
+        return ""
+    step, known = plan.steps[i], tuple(records.items())
+    of_row = ((plan.steps[j], record) for j, record in known if record.state in NOT_DONE)
+    return next((r.why for s, r in of_row if s.row == step.row and s.phase < step.phase), "")
+
+
 def has_ended(plan: Plan, heading: str, records: Mapping[int, Record]) -> bool:
     """Is there nothing left to do?"""
     if heading == ROLLING_BACK:
         return not any(record.state in IN_FORCE for record in records.values())
-    going = (INTENT, UNDOING)  # UNDOING: it was late
-    return len(records) == len(plan.steps) and all(r.state not in going for r in records.values())
+    going = (INTENT, UNDOING)  # UNDOING: it was late, or half done
+    left = len(records) < len(plan.steps) or any(r.state in going for r in records.values())
+    return not (left or half_done(plan, records))
 
 
 def interrupted(head: Head) -> str:

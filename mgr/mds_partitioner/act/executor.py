@@ -34,6 +34,7 @@ from .core import (
     StepCore,
     Transition,
     after_tick,
+    half_done,
     next_step,
     not_taken,
     paused,
@@ -349,7 +350,8 @@ class Executor:
         if run.plan.scheduled and core.late and not (isinstance(change, DirectoryChange) and change.empty()):
             late = self._late(fs, step, settings)
         stale = self._stale(run, i, settings, now)
-        what = core.back(home) if back else core.forward(ranks, run.plan.force, late, home, stale)
+        returns = back or i in half_done(run.plan, run.records)
+        what = core.back(home) if returns else core.forward(ranks, run.plan.force, late, home, stale)
         free = run.plan.force or what.write != step.value or self._sight.distributes(run, i)
         if isinstance(change, DirectoryChange) and not free:
             change = replace(change, unless_held=True)  # he may be quicker still

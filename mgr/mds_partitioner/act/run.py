@@ -238,7 +238,7 @@ def kept_back(run: Run, why: str) -> list[int]:
     """Steps that are not begun any more for a reason; "": there is none.
 
     An option that the scheduler needs is no matter of hours or loads. When its hours are over, the rest of
-    what was begun of a row is done: its pin was taken off, say, and nothing else holds it.
+    what was begun of a row is done; of what is kept back for another reason that is put back.
     """
     if not why:
         return []

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from ..clock import Now
 from ..errors import CephError, PartitionerError
 from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, RANK_MASK
-from .changes import ASK_ALL, AutomateChange, Change, ConfigChange, DirectoryChange, PinChange
+from .changes import AutomateChange, Change, ConfigChange, DirectoryChange, PinChange, asks_all
 from .choice import begun_by_another, replaced_since, taken_since
-from .core import SETTLED, Seen, same
+from .core import SETTLED, Seen, left_before, same
 from .run import INTENT, ROLLING_BACK, UNDOING, Run, on_way_home
 
 SELDOM = 5.0  # s between two questions to all MDSs
@@ -52,7 +52,7 @@ class Sight:
         under_way = record is not None and record.state == INTENT
         if under_way and as_set:
             memory.made.add(i)  # by the manager before; what replaces it is an operator's
-        there = value == awaited and self._asks(run, i, change, now) and change.arrived(value)
+        there = value == awaited and self._asks(run, i, change, value, now) and change.arrived(value)
         asked = memory.asked.get(i) == now.steady
         if asked and not there and value == awaited and waited > SETTLED:
             self._load(run, i, change, now)
@@ -62,7 +62,9 @@ class Sight:
             arrived=there or empty,
             made=i in memory.made,
             held=self._held(run, i, change, value),
-            barred=self._barred(run, i, change, value) or self._begun_by_another(run, i, value),
+            barred=self._barred(run, i, change, value)
+            or self._begun_by_another(run, i, value)
+            or left_before(run.plan, run.records, i),
             shared=isinstance(change, AutomateChange) and change.shared(),
             stays=change.stays() if isinstance(change, ConfigChange) else "",
             waited=waited,
@@ -71,10 +73,10 @@ class Sight:
             and taken_since(run, step, self._runs()),
         )
 
-    def _asks(self, run: Run, i: int, change: Change, now: Now) -> bool:
+    def _asks(self, run: Run, i: int, change: Change, value: str, now: Now) -> bool:
         """Is it to be asked now whether it arrived? Where MDSs must tell all their subtrees, not often."""
         asked = run.memory.asked
-        if isinstance(change, ASK_ALL) and now.steady - asked.get(i, -math.inf) < SELDOM:
+        if asks_all(change, value) and now.steady - asked.get(i, -math.inf) < SELDOM:
             return False
         asked[i] = now.steady
         return True

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ..act.choice import live, number
+from ..act.core import going_back
 from ..act.merge import ended, mergeable
 from ..act.registry import Plans
 from ..act.run import (
@@ -345,10 +346,13 @@ def _left_by_turn(turns: Sequence[Turn], runs: Sequence[Run]) -> Iterator[tuple[
 
 def _left(run: Run) -> Iterator[tuple[int, str]]:
     """Inode numbers of the directories that the executor left alone, or put back as they came too late, and
-    why."""
-    for i, record in tuple(run.records.items()):
+    why; not while something of them is still to be put back: it could not be decided anew."""
+    records = dict(run.records)
+    waiting = {OF_ALL, *going_back(run.plan, records)}
+    for i, record in records.items():
         row = run.plan.steps[i].row
-        if row != OF_ALL and (record.state == SKIPPED or (record.state in (UNDONE, KEPT) and record.why)):
+        left = record.state == SKIPPED or (record.state in (UNDONE, KEPT) and record.why)
+        if left and row not in waiting:
             yield run.plan.rows[row].ino, record.why
 
 

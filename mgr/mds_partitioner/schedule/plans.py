@@ -78,11 +78,13 @@ def plan_of(
         after[move.target] += requests[move.ino]
     for scatter in decision.scatter:
         at, load = fragments[scatter.ino], requests[scatter.ino]
-        if at.pin != NO_PIN:  # one of ours, from when it was moved as a whole: it would hold all of it
+        steps.append(Step(0, DISTRIBUTED_STEP, len(rows), at.path, at.ino, "1", "0", scatter.source))
+        if at.pin != NO_PIN:
+            # One of ours, from when it was moved as a whole. It holds all of it, so it comes off last: with
+            # neither of both the directory would go where what it is in is.
             steps.append(
-                Step(0, PIN_STEP, len(rows), at.path, at.ino, str(NO_PIN), str(at.pin), scatter.source)
+                Step(1, PIN_STEP, len(rows), at.path, at.ino, str(NO_PIN), str(at.pin), scatter.source)
             )
-        steps.append(Step(1, DISTRIBUTED_STEP, len(rows), at.path, at.ino, "1", "0", scatter.source))
         rows.append(_scattered(scatter, load, names))
         after[scatter.source] -= load
         for rank in scatter.ranks:

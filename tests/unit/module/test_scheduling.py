@@ -1376,7 +1376,8 @@ def test_what_is_as_young_as_what_is_made_in_it_is_placed_too() -> None:
     assert cluster.directories[parent].distributed == "1"
 
 
-def test_one_that_was_moved_as_a_whole_before_loses_its_pin_first() -> None:
+def test_one_that_was_moved_as_a_whole_before_loses_its_pin_when_the_other_is_set() -> None:
+    """Without both it would be exported to where what it is in is."""
     cluster = churned()
     (parent,) = cluster.churning
     cluster.churning, cluster.directories[parent].path = {}, f"{NOGROUP}/flat"
@@ -1387,8 +1388,11 @@ def test_one_that_was_moved_as_a_whole_before_loses_its_pin_first() -> None:
     assert cluster.directories[parent].pin > 0
     cluster.load[parent], cluster.churning[parent] = 900.0, 40
     manager.run(AT_LAST)
-    assert (cluster.directories[parent].pin, cluster.directories[parent].distributed) == (-1, "1")
+    at = cluster.directories[parent]
+    assert (at.pin, at.distributed) == (-1, "1")
     assert max(loads(cluster)) < 500.0, "it was 900 on one of them"
+    swapped = [event for event in cluster.events if f" {at.path} " in event][-2:]
+    assert swapped == [f"distributed {at.path} 1", f"pin {at.path} -1"]
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(AT_LAST)
     assert shape(cluster) == before

@@ -13,6 +13,7 @@ from fake_cluster import SETTINGS, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, loads, pins
 
+from mds_partitioner.act.changes import PinChange
 from mds_partitioner.act.core import SETTLED
 from mds_partitioner.act.run import (
     APPLIED,
@@ -25,15 +26,19 @@ from mds_partitioner.act.run import (
     SCHEDULER_STOPPED,
     SKIPPED,
     TOO_OLD,
+    UNDOING,
     UNDONE,
     Record,
     Run,
 )
+from mds_partitioner.act.sight import SELDOM
 from mds_partitioner.ceph.host import FS_TIMEOUT
+from mds_partitioner.clock import Now
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP
+from mds_partitioner.schedule.orders import _left
 from mds_partitioner.schedule.record import ACT, HOUR, begun, made, scattered
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
@@ -229,49 +234,151 @@ def over(manager: Manager) -> None:
     manager.options.ours = replace(manager.options.ours, begin_time=start, end_time=end)
 
 
-def in_two_phases(cluster: Cluster, manager: Manager) -> Run:
-    """What is pinned to rank 1 is to be distributed; another directory, likewise, but not pinned."""
+def in_two_phases(cluster: Cluster, manager: Manager, *, older: bool = True) -> Run:
+    """What is pinned to rank 1 is to be distributed; another directory, likewise, but not pinned.
+
+    :param older: in the order of older versions
+    """
     cluster.directories[100].pin = cluster.directories[100].rank = 1
     moves = plan(cluster, {100: 1, 101: 1})
     unpinned = replace(moves.steps[0], value="-1", expected="1", home=1)
-    last = [
+    distributed, other = (
         replace(step, phase=1, kind=DISTRIBUTED_STEP, value="1", expected="0")
         for step in plan(cluster, {100: 1, 101: 1}).steps
-    ]
-    both = replace(moves, steps=(unpinned, *last), scheduled=True, created=cluster.wall)
+    )
+    newer = (replace(distributed, phase=0), replace(unpinned, phase=1))
+    ordered = (unpinned, distributed) if older else newer
+    both = replace(moves, steps=(*ordered, other), scheduled=True, created=cluster.wall)
     manager.partitioner.plans.admit(run := manager.partitioner.plans.propose(manager.fs, both))
     return run
 
 
-def half_done(cluster: Cluster, manager: Manager) -> Run:
-    """The pin is off, and that is all."""
-    run = in_two_phases(cluster, manager)
-    manager.partitioner.plans._journal.record(run, 0, Record(INTENT, "1", cluster.wall))
-    cluster.directories[100].pin = -1
+def half_done(cluster: Cluster, manager: Manager, *, older: bool = True) -> Run:
+    """The pin is off, and that is all; or it is distributed, and that is all."""
+    run = in_two_phases(cluster, manager, older=older)
+    old = "1" if older else "0"
+    manager.partitioner.plans._journal.record(run, 0, Record(INTENT, old, cluster.wall))
+    if older:
+        cluster.directories[100].pin = -1
+    else:
+        cluster.directories[100].distributed = "1"
     return run
 
 
-def test_what_was_half_done_when_the_hours_ended_is_done() -> None:
+def held(cluster: Cluster) -> tuple[int, str]:
+    """By its pin, and is it distributed?"""
+    return cluster.directories[100].pin, cluster.directories[100].distributed
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_what_was_half_done_when_the_hours_ended_is_done(older: bool) -> None:
     """Its pin is gone: nothing else would hold it."""
     cluster = Cluster([0.0] * 8)
     cluster.lag, manager = 20, acting(cluster)
-    run = half_done(cluster, manager)
+    run = half_done(cluster, manager, older=older)
     over(manager)
     manager.run(90)
-    assert [cluster.directories[ino].distributed for ino in (100, 101)] == ["1", "0"]
+    assert held(cluster) == (-1, "1") and cluster.directories[101].distributed == "0"
     assert run.head.state == DONE and run.records[2].why == HOURS_OVER
 
 
-def test_what_was_half_done_when_the_hours_ended_expires_as_well() -> None:
+@pytest.mark.parametrize("older", [True, False])
+def test_what_was_half_done_when_the_hours_ended_expires_as_well(older: bool) -> None:
+    """And is put back, though the MDSs are busy."""
     cluster = Cluster([0.0] * 8)
     cluster.lag, manager = 20, acting(cluster)
-    run = half_done(cluster, manager)
+    run = half_done(cluster, manager, older=older)
     over(manager)
     unwell(cluster)
     manager.run(int(EXPIRES))
     assert list(run.records) == [0, 2]
     manager.run(int(SETTINGS.arrival_timeout) + 5)
     assert (run.records[1].state, run.records[1].why) == (SKIPPED, TOO_OLD)
+    assert (run.records[0].state, held(cluster)) == (UNDONE, (1, "0"))
+
+
+@pytest.mark.parametrize("older", [True, False])
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_what_was_half_done_when_the_scheduler_was_stopped_is_put_back(older: bool, fails_over: bool) -> None:
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 20, acting(cluster)
+    run = half_done(cluster, manager, older=older)
+    manager.scheduling.stop(manager.fs, rollback=False)
+    if fails_over:
+        manager = Manager(cluster)
+        (run,) = (other for other in manager.partitioner.plans.of(manager.fs) if other.id == run.id)
+    manager.run(10)
+    assert run.records[1].why == run.records[2].why == SCHEDULER_STOPPED
+    assert (run.head.state, held(cluster)) == (DONE, (1, "0"))
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_what_does_not_come_to_be_distributed_in_time_gets_its_pin_back(older: bool) -> None:
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 10_000, acting(cluster)
+    cluster.files[100] = 7
+    run = in_two_phases(cluster, manager, older=older)
+    manager.run(60)
+    assert held(cluster) == (-1, "1") and run.head.state == RUNNING
+    manager.run(int(SETTINGS.arrival_timeout))
+    assert (run.head.state, held(cluster)) == (DONE, (1, "0"))
+    assert run.records[1].state == UNDONE and run.records[1].why.startswith("put back, as the MDSs")
+
+
+def test_a_directory_keeps_its_pin_where_an_operator_has_an_ephemeral_one_on_it() -> None:
+    cluster = Cluster([0.0] * 8)
+    manager = acting(cluster)
+    run = in_two_phases(cluster, manager, older=False)
+    cluster.directories[100].random = True
+    manager.run(30)
+    assert (run.head.state, held(cluster)) == (DONE, (1, "0"))
+    assert run.records[0].why == run.records[1].why != ""
+
+
+def test_a_directory_keeps_its_pin_where_it_could_not_be_distributed_in_time() -> None:
+    """Later steps have more time, as they wait for those before."""
+    cluster = Cluster([0.0] * 8)
+    manager = acting(cluster)
+    run = in_two_phases(cluster, manager, older=False)
+    manager.partitioner.plans._journal.record(run, 0, Record(UNDONE, "0", cluster.wall, TOO_OLD))
+    manager.run(10)
+    assert (run.records[1].state, run.records[1].why, held(cluster)) == (SKIPPED, TOO_OLD, (1, "0"))
+
+
+def test_what_an_operator_pins_meanwhile_is_not_distributed_below_his_pin() -> None:
+    cluster = Cluster([0.0] * 8)
+    manager = acting(cluster)
+    run = half_done(cluster, manager, older=False)
+    cluster.directories[100].pin = 2
+    manager.run(30)
+    assert (run.head.state, held(cluster)) == (DONE, (2, "0"))
+    assert "an operator changed it from 1 to 2" in run.records[1].why
+
+
+def test_the_scheduler_is_told_what_was_left_when_the_rest_of_it_is_put_back() -> None:
+    """Decided anew before, it would be refused, as another plan is still at it."""
+    cluster = Cluster([0.0] * 8)
+    run = half_done(cluster, acting(cluster), older=False)
+    run.records |= {0: Record(APPLIED, "0", 1.0), 1: Record(SKIPPED, "", 1.0, TOO_OLD)}
+    assert not list(_left(run))
+    run.records[0] = Record(UNDOING, "0", 1.0)
+    assert not list(_left(run))
+    run.records[0] = Record(UNDONE, "0", 1.0)
+    assert list(_left(run)) == [(100, TOO_OLD)]
+
+
+def test_whether_what_lost_its_pin_is_distributed_is_asked_of_all_mdss_seldom() -> None:
+    cluster = Cluster([0.0] * 8)
+    cluster.lag, manager = 10_000, acting(cluster)
+    run = half_done(cluster, manager, older=False)
+    manager.run(2)
+    assert run.records[1].state == INTENT
+    asked = manager.mover._executor._sight._asks
+    change = PinChange(manager.mover._host, manager.mover._executor._where, manager.fs, "/x", 100)
+    now = Now(cluster.wall, cluster.steady + 60.0)
+    soon = replace(now, steady=now.steady + SELDOM - 1.0)
+    assert asked(run, 1, change, "-1", now) and not asked(run, 1, change, "-1", soon)
+    assert asked(run, 1, change, "2", soon)
 
 
 def test_where_nothing_of_it_was_changed_hours_that_end_leave_all_of_it() -> None:
