@@ -53,6 +53,9 @@ def other_pools(fs: str) -> str:
     return f"file system '{fs}' has other pools than when this was made (fs swap?)"
 
 
+POOL_FULL = "POOL_FULL"  # a health check: pools of whatever users
+
+
 @dataclass(frozen=True)
 class HealthCheck:
     """A raised health check of the cluster (``ceph health detail``)."""

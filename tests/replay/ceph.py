@@ -148,9 +148,9 @@ class Ceph:
         """Host.file_systems: the manager's own copy of the FSMap."""
         return [fs.state() for fs in self.cluster.filesystems.values()]
 
-    def pools(self) -> frozenset[int]:
+    def pools(self) -> dict[int, str]:
         """Host.pools."""
-        return frozenset(self.cluster.pools)
+        return {pool: f"pool{pool}" for pool in self.cluster.pools}
 
     def fs_by_id(self, fscid: int) -> FsState | None:
         """Host.fs_by_id."""

@@ -111,7 +111,7 @@ class Mover:
             for run in self._plans.read()
             if run.plan.scheduled and run.plan.fscid not in there and run.plan.metadata_pool is not None
         }
-        known = self._pools.known() if pools else frozenset[int]()
+        known: Collection[int] = self._pools.known() if pools else ()
         return {id_ for id_, pool in pools.items() if pool not in known}
 
     def _tick_all(self, fscid: int, known: Sequence[FsState]) -> None:
@@ -179,4 +179,4 @@ class Mover:
         runs = (run for run in self._plans.read() if run.plan.fscid == fs.fscid and run.head.state in ACTIVE)
         late = any(hangs(run, now.steady, longest) for run in runs)
         pins = not self._pins.off(now.steady, doubted=late)
-        return hold(fs, self._host.health(), silent(self._host, fs, now.wall), pins=pins)
+        return hold(fs, self._pools.health(fs), silent(self._host, fs, now.wall), pins=pins)

@@ -170,9 +170,9 @@ class Host:
         """Remove a RADOS object; one that is not there is no error. Errors as ``Objects.put``."""
         self._objects.remove(pool, name)
 
-    def pools(self) -> frozenset[int]:
-        """IDs of all pools: 'fs rm' leaves those of a file system. The whole OSDMap is read for it."""
-        return frozenset(int(pool["pool"]) for pool in self._module.get("osd_map")["pools"])
+    def pools(self) -> dict[int, str]:
+        """Names of all pools by ID; 'fs rm' leaves a file system's. The whole OSDMap is read for it."""
+        return {int(pool["pool"]): str(pool["pool_name"]) for pool in self._module.get("osd_map")["pools"]}
 
     def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         """An extended attribute of a RADOS object, as ``Objects.attribute``."""

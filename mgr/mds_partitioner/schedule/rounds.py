@@ -326,7 +326,7 @@ class Rounds:
     def _unready(self, fs: FsState, watch: Watch, now: Now) -> str:
         late = any(watch.state.hangs(past, now.steady) for past in watch.state.past)
         pins = not self._pins.off(now.steady, doubted=late)
-        health, quiet = self._host.health(), silent(self._host, fs, now.wall)
+        health, quiet = self._pools.health(fs), silent(self._host, fs, now.wall)
         return unready(fs, health, quiet, unheard(self._host, fs), pins=pins)
 
     def _seen(self, fs: FsState, watch: Watch, settings: Settings, ours: SchedulerSettings, now: Now) -> View:

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..model import FsState, HealthCheck
+from ..model import POOL_FULL, FsState, HealthCheck
 from ..plan.ranks import format_ranks
 
-# Health checks that mean: the MDSs have enough to do as it is.
+# Health checks that mean: the MDSs have enough to do as it is, or must not write what they need not. Clients
+# are refused when pools are full, but MDSs write on, as they do for each export.
 STOP_CHECKS = (
     "FS_DEGRADED",
     "FS_WITH_FAILED_MDS",
@@ -19,6 +20,8 @@ STOP_CHECKS = (
     "MDS_SLOW_METADATA_IO",
     "MDS_SLOW_REQUEST",
     "MDS_CACHE_OVERSIZED",
+    POOL_FULL,
+    "OSD_FULL",
 )
 
 # Of these: what was moved may be why. It may be put back, and be rolled back.

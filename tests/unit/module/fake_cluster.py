@@ -314,9 +314,9 @@ class FakeCluster:
         self.event(f"write {name}")
         self.objects[name] = text
 
-    def pools(self) -> frozenset[int]:
+    def pools(self) -> dict[int, str]:
         """Host.pools."""
-        return frozenset(self.pool_ids)
+        return {pool: f"pool{pool}" for pool in self.pool_ids}
 
     def remove_object(self, pool: int, name: str) -> None:
         """Host.remove_object."""

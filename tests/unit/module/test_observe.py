@@ -1027,6 +1027,7 @@ def test_a_well_cluster_needs_no_wait() -> None:
 
 
 SLOW = HealthCheck("2 MDSs report slow requests", ("mds.m1(mds.1): 3 slow requests are blocked > 30 secs",))
+FULL = HealthCheck("1 pool(s) full", ("pool 'meta' is full (no space)",))
 READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-only mode",))
 
 
@@ -1040,6 +1041,8 @@ READ_ONLY = HealthCheck("1 MDSs are read only", ("mds.m1(mds.1): MDS in read-onl
         ({"max_mds": 6}, {}, {}, "start 2 more, or run 'ceph fs set cephfs max_mds 4'"),
         ({}, {"MDS_SLOW_REQUEST": SLOW}, {}, "MDS_SLOW_REQUEST"),
         ({}, {"MDS_READ_ONLY": READ_ONLY}, {}, "MDS_READ_ONLY"),
+        ({}, {"POOL_FULL": FULL}, {}, "POOL_FULL: pool 'meta' is full (no space)"),
+        ({}, {"OSD_FULL": HealthCheck("1 full osd(s)", ("osd.0 is full",))}, {}, "OSD_FULL: osd.0 is full"),
         ({}, {}, {3: 40.0}, "rank 3 (mds.m3) has said nothing for over 40 s"),
         ({"ranks_in": (0, 1, 2, 3, 4), "max_mds": 5}, {}, {}, "rank 4 has no MDS"),
         ({"ranks_in": (), "mds": (), "max_mds": 0}, {}, {}, "run 'ceph fs set cephfs down false'"),

@@ -122,6 +122,18 @@ def test_what_waited_for_too_long_is_not_begun(cluster: Cluster, harm: Callable[
     assert any(TOO_OLD in trouble for turn in kept.turns for trouble in turn.trouble())
 
 
+@pytest.mark.parametrize(("full", "waits"), [("pool20", True), ("pool30", False)])
+def test_nothing_is_begun_while_the_metadata_pool_is_full(cluster: Cluster, full: str, waits: bool) -> None:
+    """Clients are refused then, but MDSs write what is moved all the same."""
+    cluster.state = replace(cluster.state, metadata_pool=20)
+    manager = acting(cluster)
+    run = decided(manager)
+    cluster.checks = {"POOL_FULL": HealthCheck("1 pool(s) full", (f"pool '{full}' is full (no space)",))}
+    manager.run(30)
+    assert (run.head.state == PAUSED, bool(pins(cluster))) == (waits, not waits)
+    assert manager.scheduling.watch(manager.fs).waits_for.startswith("POOL_FULL: pool 'pool20'") is waits
+
+
 def test_what_waited_for_a_moment_is_begun(cluster: Cluster) -> None:
     manager, well = acting(cluster), cluster.state
     run = decided(manager)
