@@ -79,7 +79,7 @@ Made = tuple[Step, Record]
 class Memory:
     """What only this manager knows of a plan; the next one begins anew, but for what is ``told``.
 
-    :ivar decided: when a plan of the scheduler's was decided, steady clock, s
+    :ivar decided: when the loads were seen that a plan of the scheduler's goes by, steady clock, s
     :ivar halted: an operator said stop or pause; nothing is begun any more, whether that is journaled or not
     :ivar hold: end of an operator's pause, steady clock, s
     :ivar untold: what an order to stop or hold makes of the head, and the mon has not taken yet

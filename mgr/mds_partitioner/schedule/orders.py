@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -81,8 +82,7 @@ class Orders:
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
                 if _hurries(decision):
-                    self._tick_interval.shorten(fs.fscid)
-                    watch.ordered = now.steady
+                    self._hasten(fs, watch)
                 turn = replace(turn, plan=self._plan(fs, watch, decision, orders, now))
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
@@ -144,8 +144,7 @@ class Orders:
             self._plans.merge(fs, ours, watch.catalogue.deleted.inos)
         for run in scheduled_since(self._plans.of(fs), watch.kept.since)[-1:]:
             if not paused_by_guard(run.head):  # while it waits nothing moves
-                self._tick_interval.shorten(fs.fscid)
-                watch.ordered = self._now().steady
+                self._hasten(fs, watch)
             held = run.head.state == STOPPED or paused_by_command(run.head)
             if run.heading() != ROLLING_BACK or held:
                 self._undo(run, halts)
@@ -220,6 +219,15 @@ class Orders:
         else:
             self._plans.finish(fs)
 
+    def _hasten(self, fs: FsState, watch: Watch) -> None:
+        """Have MDSs look at their pins more often. They follow them all the same where the mon refuses it."""
+        try:
+            self._tick_interval.shorten(fs.fscid)
+        except PartitionerError as e:
+            self._log.warning("scheduler of %s: %s", fs.name, e)
+            watch.problem = str(e)
+        watch.ordered = self._now().steady  # a slow mon takes minutes
+
     def _plan(self, fs: FsState, watch: Watch, decision: Decision, orders: int, now: Now) -> str:
         """The name of the plan that does it. :raises PartitionerError: nothing was begun."""
         known, ours = watch.known, owned(self._plans.of(fs), fs.fscid, now.wall)
@@ -229,18 +237,19 @@ class Orders:
         assert watch.view is not None
         pins = {move.ino: known.pin(by_ino[move.ino], ours) for move in decision.moves}
         plan = plan_of(fs, decision, watch.view, names, pins, known.fragments, now.wall)
-        return self._execute(fs, watch, plan, orders, self._now().steady + LATE)
+        return self._execute(fs, watch, plan, orders, now.steady)
 
     def _execute(
-        self, fs: FsState, watch: Watch, plan: Plan, orders: int, until: float = float("inf")
+        self, fs: FsState, watch: Watch, plan: Plan, orders: int, looked: float | None = None
     ) -> str:
-        """orders: of operators that had been given when it was decided; until: when it is too late to begin
-        it, steady clock, s
+        """orders: of operators that had been given when it was decided; looked: when the loads were seen that
+        it goes by, steady clock, s; None: it goes by none, and is never too late
 
         :raises Busy: an operator stopped it meanwhile
         :raises Unavailable: it is too late; nothing was begun
         """
-        run = self._plans.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)))
+        until = math.inf if looked is None else looked + LATE
+        run = self._plans.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)), looked)
         with self._ledger.unchanged():
             stopped = watch.kept.mode != ACT or watch.kept.paused or watch.orders != orders
             late = self._now().steady > until

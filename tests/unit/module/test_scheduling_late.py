@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from fake_cluster import SETTINGS, plan
+from fake_cluster import SETTINGS, FakeCluster, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, loads, pins
 
@@ -21,6 +21,7 @@ from mds_partitioner.act.run import (
     EXPIRES,
     HOURS_OVER,
     INTENT,
+    LATE,
     PAUSED,
     RUNNING,
     SCHEDULER_STOPPED,
@@ -34,12 +35,13 @@ from mds_partitioner.act.run import (
 from mds_partitioner.act.sight import SELDOM
 from mds_partitioner.ceph.host import FS_TIMEOUT
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import Unavailable
+from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP
 from mds_partitioner.schedule.orders import _left
-from mds_partitioner.schedule.record import ACT, HOUR, begun, made, scattered
+from mds_partitioner.schedule.record import ACT, HOUR, OFF, begun, made, scattered
+from mds_partitioner.schedule.tick_interval import QUICK, TICK
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 LONG = int(EXPIRES) + 10  # s
@@ -132,6 +134,47 @@ def test_nothing_is_begun_while_the_metadata_pool_is_full(cluster: Cluster, full
     manager.run(30)
     assert (run.head.state == PAUSED, bool(pins(cluster))) == (waits, not waits)
     assert manager.scheduling.watch(manager.fs).waits_for.startswith("POOL_FULL: pool 'pool20'") is waits
+
+
+@pytest.mark.parametrize("slow", [30.0, 90.0])
+def test_loads_are_as_old_as_the_look_however_slow_the_mon_is(cluster: Cluster, slow: float) -> None:
+    """Before a plan is kept it takes over that MDSs look at their pins more often: that is many commands."""
+    manager = acting(cluster)
+    set_: list[float] = []
+
+    def takes_long(event: str) -> None:
+        if event == f"option {TICK} {QUICK}":
+            set_.append(cluster.steady)
+            cluster.steady, cluster.wall = cluster.steady + slow, cluster.wall + slow
+
+    cluster.watch = takes_long
+    run = decided(manager)
+    turn = manager.scheduling.watch(manager.fs).kept.turns[-1]
+    assert turn.plan == run.plan.name and run.memory.decided == turn.at
+    assert len(set_) == 1 and (turn.at - set_[0] < LATE) is (slow < LATE), "or it is decided anew"
+
+
+def test_moves_are_made_where_the_mon_does_not_let_mdss_look_at_pins_more_often(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That makes them quicker, and a rollback, no more."""
+
+    def refuse(option: str, value: str) -> None:
+        if option == TICK:
+            raise CephError("the mon refused it")
+        FakeCluster.set_mds_option(cluster, option, value)
+
+    monkeypatch.setattr(cluster, "set_mds_option", refuse)
+    before, manager = cluster.snapshot(), acting(cluster)
+    decided(manager)
+    assert manager.scheduling.watch(manager.fs).problem == "the mon refused it"
+    manager.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4
+    manager.scheduling.stop(manager.fs, rollback=True)
+    manager.rounds.tick()
+    assert manager.scheduling.watch(manager.fs).problem == "the mon refused it"
+    manager.run(AT_LAST)
+    assert cluster.snapshot() == before and manager.scheduling.get(manager.fs).mode == OFF
 
 
 def test_what_waited_for_a_moment_is_begun(cluster: Cluster) -> None:
