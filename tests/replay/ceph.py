@@ -284,7 +284,7 @@ def _subtree(path: str, ino: int, directory: Directory | None, rank: int) -> dic
         "is_auth": auth == rank,
         "auth_first": auth,
         "export_pin": directory.pin if directory else -1,
-        "distributed_ephemeral_pin": directory is not None and directory.distributed == "1",
+        "distributed_ephemeral_pin": directory is not None and directory.scattered,
         "random_ephemeral_pin": False,
     }
 

@@ -34,6 +34,8 @@ class Directory:
     born: float = 0.0  # seconds since the Unix epoch
     rentries: int = 10
     lag: int = 0  # ticks since its rank should change
+    spreading: int = 0  # ticks since it is distributed, and no pin comes before that
+    scattered: bool = False  # its fragments are where their hashes say
     cold: bool = False  # no MDS has it in cache
 
     def wanted(self) -> int:
@@ -155,11 +157,15 @@ class FakeCluster:
             setattr(directory, kind, int(value) if kind == "pin" else value)
 
     def pass_time(self, lag: int) -> None:
-        """A second passes: what is pinned elsewhere moves, ``lag`` ticks after it was pinned."""
+        """A second passes: what is pinned elsewhere moves, ``lag`` ticks after it was pinned, and what is
+        distributed is so then."""
         self.wall += 1.0
         self.steady += 1.0
         for fs in self.filesystems.values():
             for directory in fs.directories.values():
+                spreads = directory.distributed == "1" and directory.pin < 0
+                directory.spreading = directory.spreading + 1 if spreads else 0
+                directory.scattered = directory.spreading > lag
                 goal = directory.wanted()
                 if directory.rank == goal or goal >= fs.ranks or goal in fs.down:
                     directory.lag = 0

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from mds_partitioner.act.core import half_done
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.mover import Mover
 from mds_partitioner.act.registry import Plans
@@ -37,7 +38,7 @@ from mds_partitioner.planning import Planning
 from .ceph import Ceph, Crash
 from .fake_cluster import FakeCluster, Target
 from .operator import Operator
-from .scenarios import SCENARIOS, Analyzer, Engine, Scenario, build
+from .scenarios import SCENARIOS, Analyzer, Engine, Scenario, build, with_swapped
 from .script import EXECUTION, REMOVAL, ROLLBACK, History, Script
 
 LOG = logging.getLogger("replay")
@@ -265,7 +266,7 @@ class Player:
                 )
                 if s.scheduled:
                     self.partitioner.plans.admit(
-                        self.partitioner.plans.propose(fs, replace(made, scheduled=True))
+                        self.partitioner.plans.propose(fs, replace(with_swapped(made, s), scheduled=True))
                     )
 
         self._try(plan)
@@ -298,6 +299,8 @@ class Player:
         for run in self.partitioner.plans.known():
             if run.head.state not in (DONE, STOPPED, ROLLED_BACK, READY):
                 self.cluster.violations.append(f"plan {run.plan.name} has ended as {run.head.state}")
+            if run.head.state == DONE and half_done(run.plan, run.records):
+                self.cluster.violations.append(f"plan {run.plan.name} has left a row half done")
             if run.head.state == PAUSED and not run.head.why:
                 self.cluster.violations.append(f"plan {run.plan.name} does not say what it waits for")
 

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from mds_partitioner.judge.judgement import Caveats, DirectoryJudgement, Judgeme
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Churning, FsState
 from mds_partitioner.model import Directory as Named
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Plan, Step
 
 from .fake_cluster import BEGINNING, ROOT, Directory, FakeCluster, FileSystem
 
@@ -34,6 +35,7 @@ class Scenario:
     operators_pins: bool = False  # some directories are pinned before; the plan is made with --force
     scheduled: bool = False  # the plan is the scheduler's: what does not arrive in time is put back
     begins: int = 0  # the rank that everything is on at first; the last one may go
+    swapped: tuple[str, ...] = ()  # how the scheduler distributes what has a pin: kinds of steps, by phase
 
 
 SCENARIOS = {
@@ -44,6 +46,12 @@ SCENARIOS = {
     "children that come and go": Scenario(1, 4, 5, "fanout", churning=True),
     "over an operator's pins": Scenario(1, 4, 6, "fanout", to_auth=True, operators_pins=True),
     "the scheduler's": Scenario(1, 4, 6, "fanout", scheduled=True),
+    "the scheduler's, that distributes": Scenario(
+        1, 4, 4, "fanout", scheduled=True, swapped=(DISTRIBUTED_STEP, PIN_STEP)
+    ),
+    "the scheduler's, that distributes, of an older version": Scenario(
+        1, 4, 4, "fanout", scheduled=True, swapped=(PIN_STEP, DISTRIBUTED_STEP)
+    ),
     "from a rank that may go": Scenario(1, 3, 4, "fanout", begins=2),
     "the scheduler's, from a rank that may go": Scenario(1, 3, 4, "fanout", scheduled=True, begins=2),
     "two file systems": Scenario(2, 3, 4, "fanout"),
@@ -51,6 +59,7 @@ SCENARIOS = {
     "two file systems, masks": Scenario(2, 4, 5, "mask"),
 }
 CHILDREN = 6
+PINNED = 200  # is distributed where that is asked for
 
 
 def build(scenario: Scenario) -> FakeCluster:
@@ -69,10 +78,23 @@ def _filesystem(fscid: int, s: Scenario) -> FileSystem:
         fs.directories[200 + i] = Directory(f"{ROOT}/light{i}", rentries=50)
     for directory in fs.directories.values():
         directory.rank = s.begins
+    if s.swapped:
+        fs.directories[PINNED].pin = fs.directories[PINNED].rank = 1
+        fs.directories[300] = Directory(f"{fs.directories[PINNED].path}/in", rank=1)
     if s.operators_pins:
         for ino, rank in ((200, 1), (201, 2), (110, 0)):
             fs.directories[ino].pin = fs.directories[ino].rank = rank
     return fs
+
+
+def with_swapped(plan: Plan, s: Scenario) -> Plan:
+    """Also what has a pin is distributed, as schedule/plans.py has it."""
+    row = next((i for i, row in enumerate(plan.rows) if row.ino == PINNED), None)
+    if row is None:
+        return plan
+    values, path = {PIN_STEP: ("-1", "1"), DISTRIBUTED_STEP: ("1", "0")}, plan.rows[row].path
+    steps = [Step(i, kind, row, path, PINNED, *values[kind], 1) for i, kind in enumerate(s.swapped)]
+    return replace(plan, steps=(*plan.steps, *steps))
 
 
 def judgement(fs: FileSystem) -> Judgement:

@@ -4,7 +4,7 @@
 (none) -> intent -> done           forward; the old value is in the journal before anything changes
 intent -> undoing -> undone        forward, where what does not arrive in time is put back
 intent -> undone                   forward, where that could not be set in time
-done -> undoing -> undone          forward, where what comes after it was left alone: see half_done
+done -> undoing -> undone          forward, where what belongs to it was left alone: see half_done
 (none) -> skipped                  its directory is gone, or an operator changed the value since
 intent|done -> undoing -> undone   rollback: back to the rank it came from, then the old value
 intent|done -> kept                rollback: an operator changed the value since, or a policy of ours needs it
@@ -361,18 +361,17 @@ def _find_back(
 
 
 def half_done(plan: Plan, records: Mapping[int, Record]) -> list[int]:
-    """Steps that are done, and put back as a later phase of their row was not: each row of the scheduler's is
+    """Steps that are done, and put back as another phase of their row was not: each row of the scheduler's is
     done as a whole or not at all. By itself a pin that was taken off, say, leaves its directory to nobody.
     """
     if not plan.scheduled:
         return []
-    known, left = tuple(records.items()), dict[int, int]()  # others may add one meanwhile
+    known, left = tuple(records.items()), dict[int, set[int]]()  # others may add one meanwhile
     for i, record in known:
         if record.state in NOT_DONE:
-            step = plan.steps[i]
-            left[step.row] = max(step.phase, left.get(step.row, step.phase))
+            left.setdefault(plan.steps[i].row, set()).add(plan.steps[i].phase)
     steps = ((i, plan.steps[i]) for i, record in known if record.state == APPLIED)
-    return sorted(i for i, step in steps if step.phase < left.get(step.row, step.phase))
+    return sorted(i for i, step in steps if left.get(step.row, {step.phase}) != {step.phase})
 
 
 def going_back(plan: Plan, records: Mapping[int, Record]) -> set[int]:

@@ -380,6 +380,19 @@ def test_what_does_not_come_to_be_distributed_in_time_gets_its_pin_back(older: b
     assert run.records[1].state == UNDONE and run.records[1].why.startswith("put back, as the MDSs")
 
 
+def test_what_was_begun_though_the_step_before_it_was_not_done_is_put_back() -> None:
+    """A manager that took over knew nothing of that yet."""
+    cluster = Cluster([0.0] * 8)
+    manager = acting(cluster)
+    run = in_two_phases(cluster, manager, older=False)
+    journal, late = manager.partitioner.plans._journal, Record(UNDONE, "0", cluster.wall, "put back")
+    journal.record(run, 0, late)
+    journal.record(run, 1, Record(INTENT, "1", cluster.wall))
+    cluster.directories[100].pin = -1
+    manager.run(10)
+    assert (run.head.state, held(cluster)) == (DONE, (1, "0"))
+
+
 def test_a_directory_keeps_its_pin_where_an_operator_has_an_ephemeral_one_on_it() -> None:
     cluster = Cluster([0.0] * 8)
     manager = acting(cluster)
