@@ -74,8 +74,8 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
 
 
 def _unsure(look: Look) -> frozenset[int]:
-    """Inode numbers of what next to nobody uses now, beside its siblings, of which it is not known yet whether
-    they are used in turn. Of siblings that are all used alike that is never known."""
+    """Inode numbers of what next to nobody uses now, beside its siblings, while it is not known whether they
+    are used in turn: of some that are all used alike it never is."""
     families = siblings(look.view.pieces).items()
     new = [k for within, k in families if within not in look.state.stay and len(k) >= SOME]
     least = ((kids, ASLEEP * fmean(p.requests for p in kids)) for kids in new)
