@@ -428,7 +428,7 @@ class Catalogue:
         self._asking.ask(fs, {("fragments", d.ino): partial(question, of=d) for d in due})
 
     def _find_new(self, fs: FsState, now: float) -> None:
-        before = {d.ino for d in self.known.directories}
+        before = {d.ino: d.path for d in self.known.directories}
         born = {kid.ino: kid.born for _, of in self._insides.broods.values() for kid in of.children}
         self._newborn.look(fs, before, {d.ino: d for d in self._facts.directories()}, born, now)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -61,27 +61,32 @@ class Newborn:
         self._asking, self._began = asking, began
         self._unknown: dict[int, tuple[Directory, float]] = {}  # it may be new, if made after that, Unix, s
         self._born: dict[int, _Born] = {}  # by inode number
+        self._went: dict[str, float] = {}  # when something of that path was seen to be gone, Unix, s
 
     def look(
         self,
         fs: FsState,
-        before: Collection[int],
+        before: Mapping[int, str],
         there: Mapping[int, Directory],
         born: Mapping[int, float],
         now: float,
     ) -> None:
         """What is listed for the first time may be older: split meanwhile, or renamed to be here. Where there
-        were others before, the clock of the client that made it may be late.
+        were others before, the clock of the client that made it may be late. What has the name of one that
+        went is likely to go as that did.
 
-        :param before: inode numbers of what was listed before
-        :param there: what is now
+        :param before: paths of what was listed before, by inode number
+        :param there: what is now, by inode number
         :param born: of those of which it is known, Unix, s, by inode number
         :param now: Unix, s
         """
         self._began = min(self._began, now)  # the clock may have been put back
         # A child is seen when it is so old that it lasts.
         after, of_children = (max(self._began, now - new) for new in (NEW, NEW + OLD))
-        came = [d for d in there.values() if d.ino not in before] if before else []
+        went = {path: now for ino, path in before.items() if ino not in there}
+        self._went = went | {p: at for p, at in self._went.items() if 0.0 <= now - at <= REMEMBERED}
+        made = (d for d in there.values() if before and d.path not in self._went)
+        came = [d for d in made if d.ino not in before]
         listed = {_parent(d) for d in there.values() if d.ino in before} if came else set()
         since = {
             d.ino: (d, of_children if d.ino in born else after - SKEW if _parent(d) in listed else after)

@@ -364,6 +364,21 @@ def test_what_is_seen_as_its_parts_has_no_new_ones_that_were_made_before(age: fl
     assert len(children(catalogue.known)) == 2 and catalogue.known.fresh == {201}
 
 
+@pytest.mark.parametrize(("name", "new"), [("build", False), ("other", True)])
+def test_what_is_made_anew_under_its_name_is_not_placed_as_new(name: str, new: bool) -> None:
+    """As the directory of a build is."""
+    cluster = Cluster([20.0] * 4)
+    host: Any = Counting(cluster)
+    catalogue = Catalogue(host, BEGINNING, cluster.now)
+    cluster.directories[500], cluster.made[500] = Directory(f"{NOGROUP}/build"), BEGINNING - 3600.0
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), BEGINNING)
+    del cluster.directories[500]
+    cluster.directories[501], cluster.made[501] = Directory(f"{NOGROUP}/{name}"), BEGINNING + 4.0
+    cluster.wall, cluster.steady = BEGINNING + 5.0, 105.0
+    catalogue.refresh(cluster.state, 9, Wanted(), Owned(), cluster.wall)
+    assert (501 in catalogue.known.fresh) is new
+
+
 def test_what_is_new_where_such_are_removed_soon_has_to_outlive_that() -> None:
     cluster = Cluster([20.0] * 4)
     host: Any = Counting(cluster)

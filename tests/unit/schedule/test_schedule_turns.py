@@ -163,18 +163,18 @@ def test_an_empty_one_that_nobody_uses_has_no_part_of_what_others_have() -> None
     assert found == pytest.approx({100: 24.0, 101: 24.0, 102: 24.0, 103: 0.0, 104: 24.0})
 
 
-@pytest.mark.parametrize(("known", "idle"), [(False, False), (True, True)])
+@pytest.mark.parametrize(("used", "known", "idle"), [(4, False, False), (4, True, True), (6, False, True)])
 def test_what_nobody_uses_is_not_moved_until_it_is_known_whether_its_turn_comes(
-    known: bool, idle: bool
+    used: int, known: bool, idle: bool
 ) -> None:
-    """Of twenty homes in a directory that was just taken apart four are used."""
-    homes = parts((*(100.0,) * 4, *(0.0,) * 16))
+    """Of twenty homes in a directory that was just taken apart so many are used."""
+    homes = parts((*(400.0 / used,) * used, *(0.0,) * (20 - used)))
     ranks = RankView(0, 400.0, 20.0, True, 400.0, 20.0), *(RankView(rank, 0.0) for rank in (1, 2, 3))
     state = State(split=frozenset({PARENT}), stay={PARENT: Stay(0.2, 3)} if known else {})
     pieces = (Piece(PARENT, "/p", 0, 0.0, 1.0), *homes)
     _, decision = Scheduler(state, View(5.0, ranks, pieces, True), Limits()).decide()
     moved = {move.ino for move in decision.moves}
-    assert moved and any(ino >= 104 for ino in moved) is idle
+    assert moved and any(ino >= 100 + used for ino in moved) is idle
 
 
 def test_what_is_used_as_little_as_all_its_siblings_is_moved() -> None:

@@ -4,20 +4,20 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cache, partial
-from statistics import fmean
 
 from ...model import NO_PIN
 from .choose import Candidate
 from .demand import HELD
 from .elastic import TOLD
 from .look import Look
-from .sleepers import ASLEEP, EMPTY
+from .sleepers import EMPTY
 from .state import Past
 from .turns import SOME, siblings
 from .view import Piece
 
 REALLY = 2.0  # times: a load that changed so much is another load
 SLOWER = 0.8  # times what another can do, at most: as much as a rank must differ to have become slower
+MOST = 0.75  # of siblings: so few are used that these are hardly used in turn
 OFTEN = 4  # moves within the hour: it comes and goes, and would be sent to and fro for that
 
 
@@ -74,12 +74,12 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
 
 
 def _unsure(look: Look) -> frozenset[int]:
-    """Inode numbers of what next to nobody uses now, beside its siblings, while it is not known whether they
-    are used in turn: of some that are all used alike it never is."""
+    """Inode numbers of what nobody uses, as most of its siblings, while it is not known whether they are used
+    in turn. Where more are used the others likely were, or will be."""
     families = siblings(look.view.pieces).items()
     new = [k for within, k in families if within not in look.state.stay and len(k) >= SOME]
-    least = ((kids, ASLEEP * fmean(p.requests for p in kids)) for kids in new)
-    return frozenset(piece.ino for kids, most in least for piece in kids if piece.requests < most)
+    idle = ([piece.ino for piece in kids if piece.requests <= 0.0] for kids in new)
+    return frozenset(ino for kids, inos in zip(new, idle) if len(inos) > MOST * len(kids) for ino in inos)
 
 
 def _rests(look: Look) -> frozenset[int]:

@@ -76,7 +76,8 @@ class Scheduler:
         if not new:
             spent = look.budgets.spent_on_the_new() if any(p.fresh for p in look.view.pieces) else ""
             return state, replace(decision, why=f"{decision.why}; {spent}") if spent else decision
-        told = f"{len(new)} new directories get a rank; {decision.why}"
+        get = "new directory gets" if len(new) == 1 else "new directories get"
+        told = f"{len(new)} {get} a rank; {decision.why}"
         return state, replace(decision, moves=(*new, *decision.moves), why=told)
 
 
