@@ -187,10 +187,10 @@ class Ledger:
             return False
         return any(watch.kept.metadata_pool == fs.metadata_pool for watch in self.known().values())
 
-    def move(self, fscid: int, to: int) -> bool:
+    def move(self, fscid: int, to: int, *, prepared: bool) -> bool:
         """Its file system has the id ``to`` by now. Is that done? Not where that one has a record of its own.
-        What acting needs may have been taken back meanwhile: the next look sees.
 
+        :param prepared: is it as acting needs it?
         :raises JournalError: the mon did not take it; it is tried again
         """
         watches = self.known()
@@ -198,7 +198,7 @@ class Ledger:
         if to in self.unreadable or (other and other.kept.metadata_pool != watch.kept.metadata_pool):
             return False
         if other is None:
-            self.save(to, watch, prepared=False)
+            self.save(to, watch, prepared=prepared)
             self.add(to, watch)
         self.forget(fscid)  # or a manager died before that
         return True

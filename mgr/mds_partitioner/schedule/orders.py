@@ -15,9 +15,11 @@ from ..act.merge import ended, mergeable
 from ..act.registry import Plans
 from ..act.run import (
     ACTIVE,
+    APPLIED,
     BY_OPERATOR,
     DONE,
     IN_FORCE,
+    INTENT,
     KEPT,
     LATE,
     LET_BE,
@@ -268,7 +270,7 @@ class Orders:
 
 def _done(record: Record) -> bool:
     """Is it set, or an operator's since? Else it was let be, or taken back when its file system was gone."""
-    return record.state in IN_FORCE or record.why.startswith(BY_OPERATOR)
+    return record.state in (INTENT, APPLIED) or record.why.startswith(BY_OPERATOR)
 
 
 def _live(runs: Sequence[Run]) -> list[Run]:

@@ -99,10 +99,25 @@ def scheduled_since(runs: Iterable[Run], since: float) -> list[Run]:
 
 
 def gathered_again(runs: Iterable[Run], fscid: int, gone: Collection[int]) -> frozenset[int]:
-    """Inode numbers of pieces in which what was distributed last is deleted: MDSs place nothing there any
-    more. ``gone``: of deleted directories"""
-    last = distributed_last(run for run in runs if run.plan.fscid == fscid)
-    return frozenset(piece for piece, ino in last.items() if ino in gone)
+    """Inode numbers of pieces in which what was distributed last is deleted, or that a pin of ours holds
+    since: MDSs place nothing there any more. ``gone``: of deleted directories"""
+    own = [run for run in runs if run.plan.fscid == fscid]
+    last, pins = distributed_last(own), owned_pins(steps_in_force(own, fscid))
+    # Of what is being distributed the pin comes off last.
+    going = {step.ino for run in own if run.head.state in ACTIVE for step in run.plan.steps}
+    held = {ino for ino, pin in pins.items() if pin != NO_PIN and ino not in going}
+    return frozenset(piece for piece, ino in last.items() if ino in gone or (piece == ino and ino in held))
+
+
+def has_prepared(runs: Iterable[Run], pool: int | None, since: float) -> bool:
+    """Has the scheduler set what acting needs, after that time (Unix, s), for the file system of that metadata
+    pool? Else it was so before."""
+    return any(
+        step.target == TO_AUTH
+        for run in scheduled_since(runs, since)
+        if run.plan.metadata_pool == pool
+        for step in run.plan.steps
+    )
 
 
 def distributing(runs: Iterable[Run], fscid: int) -> frozenset[int]:

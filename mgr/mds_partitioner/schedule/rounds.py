@@ -35,7 +35,7 @@ from .looker import Looker
 from .options import SchedulerSettings
 from .orders import Orders
 from .owned import Owned
-from .plans import gathered_again, owned
+from .plans import gathered_again, has_prepared, owned
 from .reading import News, read, unknown
 from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun, in_parts
 from .tick_interval import TickInterval
@@ -194,9 +194,11 @@ class Rounds:
         home = next((fs.fscid for fs in known if fs.metadata_pool == pool), None)
         if home == fscid:
             return ""  # it came back just now
-        if home is None and watch.kept.prepared:  # what that was is taken back (executor.py)
+        # What we have set may be taken back meanwhile (executor.py): the next look sees.
+        prepared = watch.kept.prepared and not has_prepared(self._plans.read(), pool, watch.kept.since)
+        if home is None and watch.kept.prepared and not prepared:
             self._ledger.save(fscid, watch, prepared=False)
-        if home is not None and self._ledger.move(fscid, home):
+        if home is not None and self._ledger.move(fscid, home, prepared=prepared):
             self._unwatched = True
         elif home is not None or other is not None:
             return other_pools(watch.kept.fs) if watch.kept.mode != OFF else ""

@@ -282,6 +282,33 @@ def test_what_acting_needs_stays_an_operators_where_the_file_system_is_made_anew
     assert cluster.options[TO_AUTH] == "false" and manager.scheduling.get(manager.fs).prepared
 
 
+def test_what_acting_needs_is_set_again_after_a_moment_without_the_file_system() -> None:
+    """It is being taken back then: the plan that set it is over, and is not looked at once more."""
+    cluster, manager = prepared()
+    gone, cluster.state = cluster.state, replace(cluster.state, name="c", fscid=3, metadata_pool=30)
+    while cluster.options[TO_AUTH]:
+        manager.run(1)
+    cluster.state = replace(gone, fscid=2)
+    manager.run(30)
+    assert cluster.options[TO_AUTH] == "true" and manager.scheduling.get(manager.fs).prepared
+
+
+@pytest.mark.parametrize("removes", [False, True])
+def test_what_an_operator_had_set_before_is_not_set_again_where_the_file_system_moves(removes: bool) -> None:
+    cluster = two()
+    cluster.options[TO_AUTH] = "true"
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(20)
+    assert manager.scheduling.get(manager.fs).prepared
+    cluster.options[TO_AUTH] = "false"
+    cluster.state = replace(removed(cluster, manager) if removes else cluster.state, fscid=2)
+    cluster.other = None
+    manager.run(30)
+    assert [fscid for fscid, _ in manager.ledger.all()] == [2]
+    assert cluster.options[TO_AUTH] == "false" and manager.scheduling.get(manager.fs).prepared
+
+
 def under_way(manager: Manager) -> list[Run]:
     return [run for run in manager.partitioner.plans.known() if run.plan.rows and run.head.state != DONE]
 
