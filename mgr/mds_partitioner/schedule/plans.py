@@ -110,8 +110,8 @@ def gathered_again(runs: Iterable[Run], fscid: int, gone: Collection[int]) -> fr
 
 
 def has_prepared(runs: Iterable[Run], pool: int | None, since: float) -> bool:
-    """Has the scheduler set what acting needs, after that time (Unix, s), for the file system of that metadata
-    pool? Else it was so before."""
+    """Has the scheduler set what acting needs, after that time (Unix, s), for the file system of that
+    metadata pool? Else it was so before."""
     return any(
         step.target == TO_AUTH
         for run in scheduled_since(runs, since)
