@@ -198,13 +198,14 @@ def test_planning_again_after_a_finished_plan_proposes_nothing(analyzed: Cluster
     made = analyzed.plan("--heavy", "fanout")
     analyzed.module("partition start")
     analyzed.wait_state("done")
-    # Six seconds on a busy machine are measured to no more than this.
     # What was moved rests as long as the ranks are even: whatever the machine does, they are called so.
     analyzed.set(min_gain=0.15, imbalance_threshold=1)
     try:
         with at_work(analyzed, load):
             measured = {str(rank["rank"]): float(rank["load"]) for rank in analyzed.analyze()["ranks"]}
-            assert fullest(measured) <= max(0.35, fullest(made["prediction"]["load_after"]) + 0.1), measured
+            # Six seconds on a busy machine tell no more than what it is nearer to.
+            before, after = (fullest(made["prediction"][f"load_{when}"]) for when in ("before", "after"))
+            assert fullest(measured) <= (before + after) / 2.0, measured
             # With no rest period: only the gain is in the way of another move.
             fresh = analyzed.plan("--heavy", "fanout")
             assert fresh["steps"] == [], fresh["commands"]
