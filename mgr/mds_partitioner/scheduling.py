@@ -121,13 +121,16 @@ class Scheduling:
         :raises Unavailable: it is just followed to another id
         """
         watch = self._ledger.get(fs.fscid)
-        if self._ledger.follows(fs):
-            raise Unavailable(f"the scheduler of '{fs.name}' is followed to another id: try it in a moment")
+        self._refuse_followed(fs)
         if watch is None or fs.has(watch.kept.metadata_pool):
             return watch
         if watch.kept.mode != OFF:
             raise Busy(f"{other_pools(fs.name)}: 'ceph mds_partitioner scheduler stop {fs.name}' first")
         return None
+
+    def _refuse_followed(self, fs: FsState) -> None:
+        if self._ledger.follows(fs):
+            raise Unavailable(f"the scheduler of '{fs.name}' is followed to another id: try it in a moment")
 
     @contextmanager
     def _taken_back(self, fs: FsState, watch: Watch, *, new: bool) -> Iterator[None]:
@@ -226,7 +229,7 @@ class Scheduling:
         later = [other for other in live(self._plans.of(fs)) if made_after(other, run)]
         if not later:
             return f"{on}undo it ('partition rollback {fs.name} {name}') first"
-        watch = self._ledger.get(fs.fscid)
+        watch = self._ledger.of(fs)
         since_start = watch is not None and run.plan.created >= watch.kept.since
         if watch is not None and since_start and self._newer(fs, watch) is None:
             return f"{on}undo it and all since the start ('scheduler stop {fs.name} --rollback') first"
@@ -241,18 +244,20 @@ class Scheduling:
 
         :raises NotFound: it was never started
         :raises Busy: a plan that was made later must be rolled back first
+        :raises Unavailable: with ``rollback``: it is just followed to another id, and what it did, too
         :raises JournalError: the mon did not take it, or what is to be stopped is not known yet; this manager
             has stopped all the same. Or it cannot be read: then nothing is on
         """
-        if not rollback and self._ledger.early(fs.fscid, mode=OFF, paused=False, until=None):
+        if not rollback and self._ledger.early(fs, mode=OFF, paused=False, until=None):
             raise JournalError(f"{_unread(fs)}: it is off as soon as it was")
         watch = self._ledger.find(fs)
         if rollback:
+            self._refuse_followed(fs)
             if not fs.has(watch.kept.metadata_pool):
                 raise Busy(other_pools(fs.name))
             self._refuse_under_newer(fs, watch)
         if rollback or watch.kept.mode in MODES:
-            self._ledger.order(fs.fscid, watch, mode=UNDOING if rollback else OFF, paused=False, until=None)
+            self._ledger.order(fs, watch, mode=UNDOING if rollback else OFF, paused=False, until=None)
         else:
             self._ledger.hold(watch)  # a start that is still being written
         return self.get(fs)
@@ -272,14 +277,14 @@ class Scheduling:
     def halt(self, fs: FsState) -> bool:
         """An emergency stop: from now on it only advises. Did it act, or may it? In memory; ``keep`` makes it
         last."""
-        if self._ledger.early(fs.fscid, mode=ADVISE, paused=False, until=None):
+        if self._ledger.early(fs, mode=ADVISE, paused=False, until=None):
             return True
+        watch = self._ledger.of(fs)
+        if watch is None:
+            return False
         if not self.acting(fs):
-            for fscid, watch in self._ledger.all():
-                if fscid == fs.fscid:
-                    self._ledger.hold(watch)  # a start that is still being written
-            return fs.fscid in self._untold and self._ledger.find(fs).kept.mode == ADVISE
-        watch = self._ledger.find(fs)
+            self._ledger.hold(watch)  # a start that is still being written
+            return fs.fscid in self._untold and watch.kept.mode == ADVISE
         self._hold(fs, watch, mode=ADVISE, paused=False, until=None)
         self._begin_anew(watch)
         return True
@@ -287,9 +292,9 @@ class Scheduling:
     def pause(self, fs: FsState, seconds: int | None) -> bool:
         """Begin nothing for a while, or until it is resumed. Is it on? In memory, as ``halt``."""
         until = None if seconds is None else self._now().steady + seconds
-        if self._ledger.early(fs.fscid, paused=True, until=until):
+        if self._ledger.early(fs, paused=True, until=until):
             return True
-        watch = self._ledger.get(fs.fscid)
+        watch = self._ledger.of(fs)
         if watch is None or watch.kept.mode == OFF:
             return False
         self._hold(fs, watch, paused=True, until=until)
@@ -303,13 +308,12 @@ class Scheduling:
         """Make durable what was ordered. :raises JournalError: it holds in this manager all the same"""
         if not self._ledger.read:
             raise JournalError(_unread(fs))
-        watch = self._ledger.get(fs.fscid)
-        if watch is not None:  # else nothing was found that was to be stopped
-            self._ledger.save(fs.fscid, watch)
+        self._ledger.keep(fs)
         self._untold.discard(fs.fscid)
 
     def resume(self, fs: FsState) -> bool:
-        """End a pause. Does it act, or was it paused? :raises Busy, JournalError: as ``start``"""
+        """End a pause. Does it act, or was it paused? Errors as ``start``"""
+        self._refuse_followed(fs)
         watch = self._ledger.get(fs.fscid)
         if watch is None:
             return False
@@ -355,7 +359,7 @@ class Scheduling:
 
     def acting(self, fs: FsState) -> bool:
         """Does it change this file system? :raises Unavailable: that was not read yet"""
-        watch = self._ledger.get(fs.fscid)
+        watch = self._ledger.of(fs)
         return watch is not None and watch.kept.mode in (ACT, UNDOING)
 
     def unwanted(self, plan: Plan) -> str | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -50,7 +50,7 @@ class Ledger:
         self._watches: dict[int, Watch] | None = None
         self.unreadable: dict[int, str] = {}
         """Why a record cannot be read, by fscid; until it is started anew."""
-        self._early: dict[int, dict[str, Any]] = {}  # orders that came before that was read
+        self._early: dict[int, tuple[FsState, dict[str, Any]]] = {}  # orders that came before that was read
         self._off: set[int] = set()  # of these, who is to be off
         self._lock = threading.Lock()  # of what is kept, in memory
         # Of what is kept, in the mon, a file system each: none waits for another one's write.
@@ -72,11 +72,10 @@ class Ledger:
                 except Exception as e:  # whatever makes no sense in it must not stop the others
                     self._unreadable(fscid, unexpected(e))
         with self._lock:
-            for fscid in self._early.keys() & watches.keys():
-                watch = watches[fscid]
-                changes = self._holds_early(fscid, watch.kept.mode)
-                if changes:
-                    watch.kept, watch.unsaved = replace(watch.kept, **changes), True
+            for fs, early in self._early.values():
+                found = self._found(fs, watches)
+                if found is not None:
+                    self._hold_early(fs.fscid, early, found[1])
             self._watches = watches
 
     def _is_over(self, kept: Kept | ValueError) -> bool:
@@ -101,25 +100,27 @@ class Ledger:
         """Is it known what the last manager kept?"""
         return self._watches is not None
 
-    def early(self, fscid: int, **changes: Any) -> bool:
+    def early(self, fs: FsState, **changes: Any) -> bool:
         """An operator's order before it is known what the last manager kept: it holds as soon as that is.
         False: it is known."""
         with self._lock:
             if self._watches is not None:
                 return False
-            before = self._early.get(fscid, {})
+            _, before = self._early.get(fs.fscid, (fs, {}))
             off = changes.get("mode") == OFF
-            self._early[fscid] = before if off else before | changes
-            self._off |= {fscid} if off else set()
+            self._early[fs.fscid] = fs, before if off else before | changes
+            self._off |= {fs.fscid} if off else set()
             return True
 
-    def _holds_early(self, fscid: int, mode: str) -> dict[str, Any]:
+    def _hold_early(self, fscid: int, changes: dict[str, Any], watch: Watch) -> None:
         """What early orders change of what was kept. What is to be off is off, whatever comes after; what is
         being undone goes on, as it does where that is known, unless it was halted."""
-        changes = self._early[fscid]
-        if fscid in self._off and mode in MODES:
-            return {"mode": OFF, "paused": False, "until": None}
-        return changes if mode in (ACT, UNDOING) else {}
+        if fscid in self._off and watch.kept.mode in MODES:
+            changes = {"mode": OFF, "paused": False, "until": None}
+        elif watch.kept.mode not in (ACT, UNDOING):
+            return
+        if changes:
+            watch.kept, watch.unsaved = replace(watch.kept, **changes), True
 
     def _restored(self, kept: Kept, fs: FsState | None, now: Now) -> Watch:
         kept = on_clock(kept, now.steady - now.wall)
@@ -154,12 +155,27 @@ class Ledger:
             raise Unavailable("the module is starting: what the scheduler kept was not read yet")
         return self._watches
 
+    def of(self, fs: FsState) -> Watch | None:
+        """What is kept of it, also while that is still to be moved to its id. None, errors: as ``get``"""
+        found = self._found(fs, self.known())
+        return None if found is None else found[1]
+
+    def _found(self, fs: FsState, known: Mapping[int, Watch]) -> tuple[int, Watch] | None:
+        """Under which id it is kept, and what."""
+        watches = dict(known)  # as they are at one moment: the loops move them
+        if fs.fscid in watches:
+            return fs.fscid, watches[fs.fscid]
+        if fs.fscid in self.unreadable:  # nothing is moved there
+            return None
+        pool = fs.metadata_pool
+        return next(((i, watch) for i, watch in watches.items() if watch.kept.metadata_pool == pool), None)
+
     def find(self, fs: FsState) -> Watch:
         """:raises NotFound: it was never started
 
         :raises JournalError: what was kept of it cannot be read
         """
-        found = self.get(fs.fscid)
+        found = self.of(fs)
         if found is None and self.unread(fs):
             raise JournalError(self.unread(fs))
         if found is None:
@@ -183,9 +199,8 @@ class Ledger:
 
     def follows(self, fs: FsState) -> bool:
         """Is what is kept of it still to be moved to its id, from another one?"""
-        if fs.fscid in self.known() or fs.fscid in self.unreadable:
-            return False
-        return any(watch.kept.metadata_pool == fs.metadata_pool for watch in self.known().values())
+        found = self._found(fs, self.known())
+        return found is not None and found[0] != fs.fscid
 
     def move(self, fscid: int, to: int, *, prepared: bool) -> bool:
         """Its file system has the id ``to`` by now. Is that done? Not where that one has a record of its own.
@@ -198,8 +213,12 @@ class Ledger:
         if to in self.unreadable or (other and other.kept.metadata_pool != watch.kept.metadata_pool):
             return False
         if other is None:
-            self.save(to, watch, prepared=prepared)
-            self.add(to, watch)
+            self.add(to, watch)  # first: what is ordered from now on is saved there
+            try:
+                self.save(to, watch, prepared=prepared)
+            except Exception:
+                self.withdraw(to)
+                raise
         self.forget(fscid)  # or a manager died before that
         return True
 
@@ -227,10 +246,16 @@ class Ledger:
             watch.kept = replace(watch.kept, **changes)
         watch.due = 0.0
 
-    def order(self, fscid: int, watch: Watch, **changes: Any) -> None:
+    def order(self, fs: FsState, watch: Watch, **changes: Any) -> None:
         """The same, made durable."""
         self.hold(watch, **changes)
-        self.save(fscid, watch)
+        self.keep(fs)
+
+    def keep(self, fs: FsState) -> None:
+        """Make durable what holds of it, if anything is known, under the id that it has by now."""
+        found = self._found(fs, self.known())
+        if found is not None:
+            self.save(*found)
 
     def save(self, fscid: int, watch: Watch, orders: int | None = None, **changes: Any) -> None:
         """Made durable, and holds then.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_cluster import LOG, plan
@@ -16,8 +17,9 @@ from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.report.partition import removed_state
-from mds_partitioner.schedule.record import ACT, OFF
+from mds_partitioner.schedule.record import ACT, ADVISE, OFF, UNDOING
 from mds_partitioner.schedule.tick_interval import TICK
+from mds_partitioner.schedule.watch import Watch
 
 HELD = "has other pools than when this was made"
 
@@ -417,3 +419,94 @@ def test_a_scheduler_whose_file_system_is_not_there_is_held() -> None:
         manager.scheduling.stop(manager.fs, rollback=True)
     assert manager.scheduling.stop(manager.fs, rollback=False).mode == OFF
     assert manager.scheduling.start(manager.fs, ACT).metadata_pool == 30
+
+
+def followed(cluster: Two, manager: Manager) -> FsState:
+    """``fs swap``, while the scheduler acts: by its next look it has the other id. Returns its own."""
+    swap(cluster)
+    assert cluster.other is not None
+    assert [fscid for fscid, _ in manager.ledger.all()] == [1]
+    return cluster.other
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("order", ["halt", "pause", "stop"])
+def test_no_stop_nor_pause_waits_for_a_scheduler_that_is_followed(order: str, fails_over: bool) -> None:
+    cluster, manager = prepared()
+    fs, scheduling = followed(cluster, manager), manager.scheduling
+    assert scheduling.acting(fs) and "acts on 'b'" in scheduling.in_the_way(fs)
+    if order == "stop":
+        assert scheduling.stop(fs, rollback=False).mode == OFF
+    else:
+        assert scheduling.halt(fs) if order == "halt" else scheduling.pause(fs, None)
+        scheduling.keep(fs)
+    held = {"halt": (ADVISE, False), "pause": (ACT, True), "stop": (OFF, False)}[order]
+    manager = Manager(cluster) if fails_over else manager
+    for _ in range(2):
+        kept = manager.scheduling.get(fs)
+        assert (kept.mode, kept.paused) == held
+        manager.run(20)
+    for each in (manager, Manager(cluster)):
+        ((fscid, watch),) = each.ledger.all()
+        assert (fscid, watch.kept.mode, watch.kept.paused) == (2, *held)
+
+
+def test_a_stop_of_a_scheduler_that_is_followed_holds_also_before_its_record_was_read() -> None:
+    cluster, manager = prepared()
+    fs, manager = followed(cluster, manager), Manager(cluster)
+    manager.ledger._watches = None
+    assert manager.scheduling.halt(fs)
+    manager.ledger.begin()
+    assert manager.scheduling.get(fs).mode == ADVISE
+
+
+def test_a_stop_that_comes_while_the_record_is_moved_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Just when the mon has the record under the new id."""
+    cluster, manager = prepared()
+    fs, save = followed(cluster, manager), manager.ledger.save
+
+    def stopped(fscid: int, watch: Watch, *args: Any, **changes: Any) -> None:
+        save(fscid, watch, *args, **changes)
+        monkeypatch.undo()
+        assert manager.scheduling.halt(fs)
+        manager.scheduling.keep(fs)
+
+    monkeypatch.setattr(manager.ledger, "save", stopped)
+    assert manager.ledger.move(1, 2)
+    assert Manager(cluster).scheduling.get(fs).mode == ADVISE
+
+
+def test_a_scheduler_that_could_not_be_moved_is_moved_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, manager = prepared()
+    followed(cluster, manager)
+    with monkeypatch.context() as patch, pytest.raises(JournalError):
+        patch.setattr(cluster.store, "put", refused)
+        manager.ledger.move(1, 2)
+    assert [fscid for fscid, _ in manager.ledger.all()] == [1]
+    manager.run(10)
+    for each in (manager, Manager(cluster)):
+        assert [fscid for fscid, _ in each.ledger.all()] == [2]
+
+
+def refused(key: str, value: str) -> None:
+    raise JournalError("the mon does not answer")
+
+
+def test_a_paused_scheduler_that_is_followed_goes_on_when_it_is_told_to() -> None:
+    cluster, manager = prepared()
+    manager.scheduling.pause(manager.fs, None)
+    manager.scheduling.keep(manager.fs)
+    fs = followed(cluster, manager)
+    with pytest.raises(Unavailable, match="in a moment"):
+        manager.scheduling.resume(fs)
+    manager.run(11)
+    assert manager.scheduling.resume(fs) and not Manager(cluster).scheduling.get(fs).paused
+
+
+def test_what_a_scheduler_that_is_followed_did_is_undone_when_it_is_there() -> None:
+    cluster, manager = prepared()
+    fs = followed(cluster, manager)
+    with pytest.raises(Unavailable, match="in a moment"):  # its plans may not be there yet
+        manager.scheduling.stop(fs, rollback=True)
+    manager.run(11)
+    assert manager.scheduling.stop(fs, rollback=True).mode == UNDOING
