@@ -16,6 +16,7 @@ from .act.halts import check_duration
 from .act.journal import Journal
 from .act.registry import Plans
 from .act.run import (
+    BY_COMMAND,
     DONE,
     PAUSED,
     ROLLED_BACK,
@@ -159,7 +160,7 @@ class Partitioner:
         :param hold: until then, steady clock, s; None: until it is to go on
         :raises Unavailable: it is not known yet which there are; it holds all the same
         """
-        changes["why"] = "by command"
+        changes["why"] = BY_COMMAND
         runs: list[Run] = []
 
         def halt() -> None:

@@ -64,6 +64,7 @@ from .run import (
     of_scheduler,
     outdated,
     removed,
+    returned,
     stopped_with_fs,
     user_of,
     way_home,
@@ -125,12 +126,13 @@ class Executor:
         try:
             fs = self._host.fs_unless_removed(run.plan.fscid)
             if fs is None:
+                gone = removed(run, held=held_by_operator(run, now))
+                self._journal.head(run, only_from=began.state, **gone)
                 run.memory.halted = False  # there is nothing left for an operator to hold
-                self._journal.head(run, only_from=began.state, **removed(run))
                 self._give_back(run, run.head, settings, now)
             elif stopped_with_fs(run) and fs.has(run.plan.metadata_pool):
                 run.memory.since.clear()  # nothing could arrive meanwhile
-                self._journal.head(run, only_from=STOPPED, state=run.heading(), why="")
+                self._journal.head(run, only_from=STOPPED, **returned(run))
             elif began.state not in ACTIVE or held_by_operator(run, now):
                 return
             elif not fs.has(run.plan.metadata_pool):

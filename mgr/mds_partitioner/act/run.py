@@ -42,6 +42,7 @@ LATE = 60.0  # s after a decision of the scheduler's, in which its plan is kept:
 EXPIRES = LATE + FS_TIMEOUT  # s in which it is begun: one directory that hangs holds up its plan for so long
 SCHEDULER_STOPPED, HOURS_OVER = "the scheduler was stopped", "the hours in which it acts were over"
 TOO_OLD = "it could not be begun in time"
+BY_COMMAND = "by command"  # why what an operator has stopped or paused does not go on
 BY_OPERATOR = "an operator changed"  # begins the reasons of steps about what is his since
 TAKEN = f"{BY_OPERATOR} it to"  # begins the reason of a step in place of whose value another one is
 LET_BE = (SCHEDULER_STOPPED, HOURS_OVER, TOO_OLD)
@@ -54,7 +55,7 @@ class Head:
 
     state: str = READY
     why: str = ""  # why it is paused or ended
-    by_operator: bool = False  # paused by a command, not by a guard
+    by_operator: bool = False  # paused by a command, not by a guard; or it was when its file system went
     until: float | None = None  # end of a pause
     resume_to: str = RUNNING  # what a pause or a stop interrupted
     started: float | None = None  # a plan of the scheduler's: when it was made; see by_hand
@@ -248,13 +249,26 @@ def kept_back(run: Run, why: str) -> list[int]:
     return [i for i in kept if why != HOURS_OVER or steps[i].row not in begun]
 
 
-def removed(run: Run) -> dict[str, object]:
+def removed(run: Run, *, held: bool) -> dict[str, object]:
     """What becomes of a plan whose file system is gone. What it set of directories is in the metadata pool,
-    and in force where that gets a file system anew ('fs new --recover'): it can be rolled back then."""
+    and in force where that gets a file system anew ('fs new --recover'): it can be rolled back then.
+
+    :param held: by an operator: it does not go on by itself then
+    """
     if run.head.state not in ACTIVE:
         return {}
-    why = _gone(run) if run.plan.fscid >= 0 else other_pools(run.plan.fs)
-    return {"state": STOPPED, "why": why, "resume_to": run.heading(), "by_operator": False, "until": None}
+    ordered, why = run.ordered(), _gone(run) if run.plan.fscid >= 0 else other_pools(run.plan.fs)
+    if ordered.state == STOPPED:
+        why = ordered.why
+    until = ordered.until if held else None
+    return {"state": STOPPED, "why": why, "resume_to": run.heading(), "by_operator": held, "until": until}
+
+
+def returned(run: Run) -> dict[str, object]:
+    """And of one that was ``stopped_with_fs``, when that is there again: an operator's pause holds."""
+    if run.head.by_operator:
+        return {"state": PAUSED, "why": BY_COMMAND}
+    return {"state": run.heading(), "why": ""}
 
 
 def stopped_with_fs(run: Run) -> bool:

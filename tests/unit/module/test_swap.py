@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from fake_cluster import LOG, plan
-from scheduled import Cluster, Manager
+from scheduled import SETTINGS, Cluster, Manager
 
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.registry import Plans
-from mds_partitioner.act.run import APPLIED, DONE, STOPPED, Record, Run
+from mds_partitioner.act.run import APPLIED, DONE, PAUSED, RUNNING, STOPPED, Record, Run
 from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -335,6 +335,72 @@ def test_what_the_scheduler_had_under_way_goes_on_when_the_file_system_is_made_a
     manager.run(300)
     assert manager.scheduling.get(manager.fs).mode == OFF
     assert {d.pin for d in cluster.directories.values()} == {-1}
+
+
+def interrupted(lag: int = 1) -> tuple[Two, Manager, list[Run]]:
+    """The scheduler has something under way."""
+    cluster, manager = prepared(lag=10_000)
+    while not any(run.records for run in under_way(manager)):
+        manager.run(1)
+    cluster.lag = lag
+    return cluster, manager, under_way(manager)
+
+
+def pause(manager: Manager, fs: FsState, seconds: int | None) -> None:
+    """``partition pause``"""
+    manager.scheduling.pause(fs, seconds)
+    manager.partitioner.pause(fs, seconds)
+    manager.scheduling.keep(fs)
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("fscid", [1, 2])
+@pytest.mark.parametrize("seconds", [None, 60])
+def test_what_an_operator_had_paused_is_paused_when_the_file_system_is_made_anew(
+    seconds: int | None, fscid: int, fails_over: bool
+) -> None:
+    """It goes on when he says so, or the pause is over; so does the scheduler."""
+    cluster, manager, _ = interrupted()
+    pause(manager, manager.fs, seconds)
+    manager.run(2)
+    gone, before = removed(cluster, manager), cluster.snapshot()[0]
+    assert {run.head.state for run in under_way(manager)} == {STOPPED}
+    cluster.state = replace(gone, fscid=fscid)
+    manager = Manager(cluster) if fails_over else manager
+    manager.run(20)
+    paused = {(PAUSED, "by command")}
+    assert {(run.head.state, run.head.why) for run in under_way(manager)} == paused
+    assert cluster.snapshot()[0] == before
+    if seconds is None:
+        manager.run(60)
+        assert {(run.head.state, run.head.why) for run in under_way(manager)} == paused
+        manager.scheduling.resume(manager.fs)
+        manager.partitioner.resume(manager.fs)
+    manager.run(60)
+    assert not any(run.head.state == PAUSED for run in under_way(manager))
+
+
+def test_a_pause_that_is_over_when_the_file_system_is_removed_holds_nothing_when_it_is_made_anew() -> None:
+    cluster, manager, runs = interrupted(lag=10_000)
+    pause(manager, manager.fs, 5)
+    cluster.steady, cluster.wall = cluster.steady + 6, cluster.wall + 6
+    cluster.state = replace(removed(cluster, manager), fscid=2)
+    manager.run(3)
+    assert {run.head.state for run in runs} == {RUNNING}
+
+
+@pytest.mark.parametrize("state", [STOPPED, PAUSED])
+def test_an_order_that_comes_just_when_the_file_system_is_removed_holds(state: str) -> None:
+    """The mon has it not yet."""
+    cluster, manager, (run, *_) = interrupted()
+    gone, cluster.state = cluster.state, replace(cluster.state, name="c", fscid=3, metadata_pool=30)
+    run.memory.halted = True
+    run.memory.order({"state": state, "why": "by command", "by_operator": state == PAUSED})
+    manager.mover._executor.tick(run, SETTINGS, cluster.now())
+    assert run.head.state == STOPPED
+    cluster.state = gone
+    manager.run(10)
+    assert (run.head.state, run.head.why) == (state, "by command")
 
 
 def test_an_operators_plan_that_was_under_way_stays_stopped_when_the_file_system_is_made_anew() -> None:
