@@ -186,7 +186,7 @@ def test_who_ran_first_is_told() -> None:
 def test_slow_operations_are_told_of_every_block() -> None:
     worse, of = map(int, re.findall(r"(\d+) of (\d+)", _text("scheduler-p99-mix"))[0])
     assert of == sum(blocks.load(b) == "mix" for b in blocks.of_five_minutes(RESULTS)) and worse > of / 2
-    assert _row("scheduler-tails", "mix")[3] == "181 / 268 / 118 / 99"
+    assert _row("scheduler-tails", "mix")[3] == "140 / 216 / 140 / 103"
     assert len(_text("scheduler-tails").splitlines()) == 2 + len(blocks.last(RESULTS))
 
 
