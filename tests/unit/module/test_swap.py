@@ -538,7 +538,7 @@ def test_a_stop_that_comes_while_the_record_is_moved_lasts(monkeypatch: pytest.M
         manager.scheduling.keep(fs)
 
     monkeypatch.setattr(manager.ledger, "save", stopped)
-    assert manager.ledger.move(1, 2)
+    assert manager.ledger.move(1, 2, prepared=True)
     assert Manager(cluster).scheduling.get(fs).mode == ADVISE
 
 
@@ -547,7 +547,7 @@ def test_a_scheduler_that_could_not_be_moved_is_moved_later(monkeypatch: pytest.
     followed(cluster, manager)
     with monkeypatch.context() as patch, pytest.raises(JournalError):
         patch.setattr(cluster.store, "put", refused)
-        manager.ledger.move(1, 2)
+        manager.ledger.move(1, 2, prepared=True)
     assert [fscid for fscid, _ in manager.ledger.all()] == [1]
     manager.run(10)
     for each in (manager, Manager(cluster)):
