@@ -1089,6 +1089,15 @@ def test_nothing_is_decided_back_while_a_change_that_was_given_up_may_still_be_m
     assert core.back(None) == core.back("0") == NOTHING
 
 
+def under_way(cluster: FakeCluster, manager: Manager, *, back: bool) -> Run:
+    """A plan that is just begun, or is just to be rolled back."""
+    run = started(cluster, manager, MOVES)
+    if back:
+        until(manager, run, DONE)
+        manager.journal.head(run, state=ROLLING_BACK)
+    return run
+
+
 @pytest.mark.parametrize("doubtful", [False, True])
 @pytest.mark.parametrize("back", [False, True])
 def test_a_directory_that_hangs_takes_one_thread_and_holds_up_no_other(
@@ -1096,10 +1105,7 @@ def test_a_directory_that_hangs_takes_one_thread_and_holds_up_no_other(
 ) -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
-    run = started(cluster, manager, MOVES)
-    if back:
-        until(manager, run, DONE)
-        manager.journal.head(run, state=ROLLING_BACK)
+    run = under_way(cluster, manager, back=back)
     asked: list[int | None] = []
     on_fs = cluster.on_fs
 
@@ -1131,10 +1137,7 @@ def test_where_all_calls_hang_and_nothing_is_wrong_with_any_rank_the_manager_is_
 ) -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
-    run = started(cluster, manager, MOVES)
-    if back:
-        until(manager, run, DONE)
-        manager.journal.head(run, state=ROLLING_BACK)
+    run = under_way(cluster, manager, back=back)
     told = "run 'ceph mgr fail'"
     hung: set[int | None] = set()
 

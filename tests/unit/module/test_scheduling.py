@@ -1058,6 +1058,15 @@ def churned() -> Cluster:
     return cluster
 
 
+def acted(cluster: Cluster) -> Manager:
+    """A manager whose scheduler has acted on it until nothing was left to be done."""
+    cluster.pass_time()
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    return manager
+
+
 def test_what_was_ordered_and_not_begun_when_the_manager_ended_is_ordered_again() -> None:
     """Its turn was kept: it must not pass for done."""
     cluster = churned()
@@ -1107,10 +1116,7 @@ def test_what_comes_and_goes_is_placed_as_it_is_made() -> None:
 def test_when_what_was_distributed_is_deleted_the_next_one_there_is_distributed_too() -> None:
     cluster = churned()
     (first,) = cluster.churning
-    cluster.pass_time()
-    manager = Manager(cluster)
-    manager.scheduling.start(manager.fs, ACT)
-    manager.run(AT_LAST)
+    manager = acted(cluster)
     assert set_distributed(cluster)
     second = next(i for i in range(first + 1, 5000) if evenly(i))
     cluster.directories[second] = Directory(f"{NOGROUP}/s3/next")
@@ -1131,10 +1137,7 @@ def test_when_what_was_distributed_is_deleted_the_next_one_there_is_distributed_
 def test_where_mdss_distribute_no_more_what_was_distributed_is_as_any_other(fails_over: bool) -> None:
     cluster = churned()
     (parent,) = cluster.churning
-    cluster.pass_time()
-    manager = Manager(cluster)
-    manager.scheduling.start(manager.fs, ACT)
-    manager.run(AT_LAST)
+    manager = acted(cluster)
     before = cluster.asked[DISTRIBUTES]
     assert manager.scheduling.watch(manager.fs).state.placed == {103}
     for ino in (100, 101, 102):  # an operator
