@@ -12,7 +12,9 @@ from experiments.common.figures.markdown import table
 
 Run = Mapping[str, Any]
 
-NUMBERS: tuple[tuple[str, Callable[[Run], float], str], ...] = (
+Number = tuple[str, Callable[[Run], float], str]
+
+NUMBERS: tuple[Number, ...] = (
     ("throughput before, op/s", lambda r: r["before"]["ops"], ",.0f"),
     ("throughput after, op/s", lambda r: r["after"]["ops"], ",.0f"),
     ("**throughput after / before**", lambda r: r["throughput_ratio"], ".2f"),
@@ -37,10 +39,21 @@ def markdown(runs: Sequence[Run]) -> str:
     def seconds(title: str) -> Callable[[Run], float]:
         return lambda run: run["steps"].get(title, 0.0)
 
-    results = [_row(name, [get(run) for run in runs], form) for name, get, form in NUMBERS]
+    results = [_row(name, [get(run) for run in runs], form) for name, get, form in (*NUMBERS, *_later(runs))]
     steps = [_row(title, [seconds(title)(run) for run in runs], ".1f") for title in titles]
     numbers = [*(f"run {number}" for number in range(1, len(runs) + 1)), "median"]
     return f"{table(['', *numbers], results)}\n\n{table(['step, s', *numbers], steps)}"
+
+
+def _later(runs: Sequence[Run]) -> list[Number]:
+    """What came after the partition, of the parts that all runs have."""
+
+    def of(part: str, name: str) -> Callable[[Run], float]:
+        return lambda run: float(run["sequel"][part][name])
+
+    parts = [part for part in runs[0]["sequel"] if all(part in run["sequel"] for run in runs)]
+    names = (("op/s", "ops", ",.0f"), ("IF", "imbalance_factor", ".3f"))
+    return [(f"{part}, {shown}", of(part, name), form) for part in parts for shown, name, form in names]
 
 
 def median(runs: Sequence[Run], name: str) -> str:

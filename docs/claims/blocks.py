@@ -197,7 +197,7 @@ def other_work(cell: Cell) -> float:
     return run_figures.cores(cell, "busy") - sum(own)
 
 
-def disturbed(of: Block) -> bool:
-    """Whether more ran beside one run than beside another."""
-    found = [other_work(cell) for cell in of.values()]
-    return max(found) - min(found) > _OTHERS
+def flattering(of: Block) -> list[str]:
+    """Balancers beside whose run more ran than beside the scheduler's: a ratio to these may be too good."""
+    ours = other_work(of[OURS])
+    return [name for name, cell in of.items() if other_work(cell) - ours > _OTHERS]

@@ -259,12 +259,13 @@ def _conditions(results: Results) -> Claim:
                 f"{least} to {most}{', changed' if blocks.changed(block) else ''}" if least != most else most,
                 *worth,
                 *(" / ".join(f"{100 * part:.0f}" for part in parts) for parts in full),
-                beside + (", differs" if blocks.disturbed(block) else ""),
+                beside,
+                ", ".join(blocks.flattering(block)) or "-",
             ]
         )
     head = ["load, commit", "C, req/s", *(f"op/s / C {name}" for name in _RATIOS[:3])]
     more = ("an MDS full, % of windows", "the machine full, %", "other work, cores")
-    head += [f"{what}: {_ALL}" for what in more]
+    head += [*(f"{what}: {_ALL}" for what in more), "more beside than the scheduler's"]
     return Claim(markdown.table(head, lines), _cells(found))
 
 

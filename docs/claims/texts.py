@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 
 from demo import medians
-from docs.claims import losses, noise, pins, policies, scale, scheduler, speed, tails
+from docs.claims import blocks, losses, noise, pins, policies, scale, scheduler, speed, tails
 from docs.claims.claim import Claim, Claims, span
 from docs.claims.results import Result, Results
 from experiments.common.figures import compare, correction, markdown, paper, run_figures
@@ -164,6 +164,13 @@ def _demo_runs(results: Results) -> Claim:
     return Claim(medians.markdown(runs), runs)
 
 
+def _capacities(results: Results) -> Claim:
+    """Of the least and the most that a rank served in any cell that a document compares."""
+    five = [cell for block in blocks.of_five_minutes(results) for cell in block.values()]
+    cells = [*results.matrix, *results.cells("mask/*"), *results.cells("quick/*"), *five]
+    return Claim(span((float(cell["capacity"]) for cell in cells), ",.0f", "them"), cells, table=False)
+
+
 def _reference(results: Results) -> Claim:
     cells = results.cells("reference/*")
     return Claim(str(correction.fitted(cells)), cells, table=False)
@@ -195,6 +202,7 @@ CLAIMS: Claims = {
     "lunule-to-auth-mean": policies.mean_to_auth,
     "scale": _scale,
     "reference": _reference,
+    "capacities": _capacities,
     "chance": noise.told,
     "chance-five": noise.five,
     "chance-five-wider": noise.wider,

@@ -5,7 +5,7 @@ import functools
 import hashlib
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 }
 """Files and folders of the checkout, by the part of the project that they are."""
 _HEX = 16
+BEFORE = "before digests"
+"""In place of a version, of a result that has none."""
 
 
 def digest(part: str, root: Path | None = None) -> str:
@@ -71,17 +73,21 @@ def measured_at(result: Mapping[str, Any]) -> str | None:
     return None if same else str(result["version"])
 
 
+_FEW = 3  # versions that are named
+
+
 def age(results: Iterable[Mapping[str, Any]]) -> str:
     """Of which versions results are, where not of today's files; else nothing. A sentence for a table."""
-    found = Counter(measured_at(result) for result in results)
-    old = sorted(version for version in found if version is not None)
+    every = list(results)
+    old = sorted({version for result in every if (version := measured_at(result)) is not None})
     if not old:
         return ""
     shown = ", ".join(old) if len(old) <= _FEW else f"{len(old)} versions, each cell tells its own"
-    number = f"{found.total() - found[None]} of {found.total()}"
-    return f"Measured at: {shown} ({number}, by other code than today's)."
+    return f"Measured at: {shown} ({_whose(every)}, by other code than today's)."
 
 
-_FEW = 3  # versions that are named
-BEFORE = "before digests"
-"""In place of a version, of a result that has none."""
+def _whose(results: Sequence[Mapping[str, Any]]) -> str:
+    """How many are old: of each balancer's, as no code of ours changes most of the others."""
+    every = Counter(result.get("balancer", "") for result in results)
+    old = Counter(result.get("balancer", "") for result in results if measured_at(result) is not None)
+    return ", ".join(f"{name} {number} of {every[name]}".lstrip() for name, number in old.most_common())

@@ -115,6 +115,14 @@ def test_a_result_of_todays_files_needs_no_version() -> None:
     assert str(Claim("x", [other], table=False)) == "x", "a figure within a line"
 
 
+def test_old_results_are_counted_by_balancer() -> None:
+    kept = provenance.made_by(("policy",)) | {"balancer": "builtin"}
+    other = {"version": "v1", "digests": {"policy": "0"}}
+    ours = [other | {"balancer": "scheduler"}] * 2
+    told = age([kept, kept, other | {"balancer": "builtin"}, *ours])
+    assert told == "Measured at: v1 (scheduler 2 of 2, builtin 1 of 3, by other code than today's)."
+
+
 def test_many_versions_are_counted() -> None:
     many = [{"version": f"v{k}", "digests": {"policy": "0"}} for k in range(4)]
     assert age([*many, many[0]]).startswith("Measured at: 4 versions, each cell tells its own (5 of 5, ")

@@ -2,6 +2,7 @@
 """What is told of the scheduler is of all blocks that there are, and losses are told like wins."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,12 @@ def test_the_correction_is_told_with_either_half_as_the_judge() -> None:
     assert float(rows[1][1]) > 3.0 and float(rows[1][4].rstrip(" %")) > 5.0, "it would not be kept"
 
 
+def test_ratios_are_corrected_by_what_the_twenty_cells_tell() -> None:
+    told, used = correction.fitted(RESULTS.cells("reference/*")), correction.kept()
+    assert used is not None and told.kept
+    assert asdict(used) == pytest.approx(asdict(told)), "python3 -m experiments.reference_load writes it"
+
+
 def test_blocks_of_lunule_with_the_option_have_their_commit() -> None:
     rows = [line.strip("| ").split(" | ") for line in _text("lunule-to-auth").splitlines()[2:]]
     named = [tuple(row[:2]) for row in rows if " at " in row[0]]
@@ -232,8 +239,9 @@ def test_a_run_that_does_not_count_says_so_where_it_is_shown_in_parts() -> None:
 def test_work_that_is_not_the_cells_is_told() -> None:
     found = block(cell(busy=0.1), builtin=cell(busy=0.3))
     assert blocks.other_work(found["builtin"]) == pytest.approx(0.2)
-    assert blocks.disturbed(found)
-    assert not blocks.disturbed(block(cell(busy=0.1), builtin=cell(busy=0.2)))
+    assert blocks.flattering(found) == ["builtin"]
+    assert not blocks.flattering(block(cell(busy=0.1), builtin=cell(busy=0.2)))
+    assert not blocks.flattering(block(cell(busy=0.9), builtin=cell(busy=0.2)))
 
 
 def test_a_mean_says_of_how_many_it_is() -> None:
