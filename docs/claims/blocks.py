@@ -50,6 +50,7 @@ OTHERS = (
     *(f"scheduler/five-ninth/{load}-tentacle-5x5" for load in ("mix", "zipf")),
     *(f"scheduler/five-tenth/{load}-tentacle-5x5" for load in ("cnn", "cycle", "web")),
     "scheduler/five-eleventh/mix-tentacle-5x5",
+    "scheduler/five-twelfth/zipf-tentacle-5x5",
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
