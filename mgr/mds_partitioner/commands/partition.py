@@ -7,7 +7,7 @@ from typing import Optional
 
 from ..act.choice import last_made
 from ..act.halts import check_duration
-from ..act.run import DONE, KEPT, READY, STOPPED, UNDONE, Run
+from ..act.run import DONE, KEPT, READY, ROLLING_BACK, STOPPED, UNDONE, Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
 from ..errors import BadInput, JournalError, NotFound
@@ -139,11 +139,12 @@ class PartitionCommands(Services):
         :param anew: the command that makes another one
         """
         unknown = run.plan.analyzed is None or self.analyzer.last(fs) is None
-        if run.head.state != READY or unknown or not self._analyzed_since(fs, run):
+        stopped = run.head.state == STOPPED and run.heading() != ROLLING_BACK  # no start goes on with it
+        if not (stopped or run.head.state == READY) or unknown or not self._analyzed_since(fs, run):
             return ""
-        name = run.plan.name
+        name, was = run.plan.name, "stopped" if stopped else "not executed"
         return (
-            f"plan '{name}' was not executed, and is older than the newest analysis: make another one "
+            f"plan '{name}' was {was}, and is older than the newest analysis: make another one "
             f"('{anew}'), or name it ('ceph mds_partitioner partition start {fs.name} {name}')"
         )
 

@@ -367,6 +367,26 @@ def test_a_plan_that_nobody_named_is_not_older_than_the_newest_analysis(
     assert module.partition_start(plan="p").retval == 0
 
 
+@pytest.mark.parametrize("way_back", [False, True])
+def test_nor_does_one_that_was_stopped_go_on_unnamed_after_a_newer_analysis(
+    module: Module, monkeypatch: pytest.MonkeyPatch, way_back: bool
+) -> None:
+    """``way_back``: it was stopped while it was rolled back, and no start goes on with it by any name."""
+    run = module.orders.run
+    head = Head(state="stopped", resume_to="rolling-back" if way_back else "running")
+    monkeypatch.setattr(module.orders, "of", lambda fs: [replace(run, head=head)])
+    run.plan = replace(run.plan, analyzed=1000.0)
+    judgement: Any = object()
+    module.found = Found("cephfs", 10, 1, FINISHED, 1000.0, judgement)
+    assert module.partition_start().retval == 0 and module.orders.begun == [0]
+    module.found = replace(module.found, ended=2000.0)
+    answer = module.partition_start()
+    told = "plan 'p' was stopped, and is older than the newest analysis: make another one ('ceph"
+    assert (answer.retval < 0 and answer.stderr.startswith(told)) is not way_back
+    assert way_back or "'ceph mds_partitioner partition start renamed p'" in answer.stderr
+    assert module.partition_start(plan="p").retval == 0
+
+
 @pytest.mark.parametrize("state", ["done", "rolled-back", "running"])
 @pytest.mark.parametrize(
     ("ended", "asked", "made"),
