@@ -86,39 +86,40 @@ class PartitionCommands(Services):
         asked = heavy is not None or to_auth or force
         named = plan is not None
         run = self.partitioner.plans.newest(found, plan) if named else self._last_made(found, asked)
-        unlike = ""
         if run is not None:
             chosen = run.plan
             sets = to_auth and self.partitioner.plans.to_auth(found) != FORWARDS
             anew = plan_anew(chosen, found.name, heavy, to_auth=to_auth, force=force)
-            unlike = "" if named else self._older(found, run, anew)
-            unlike = unlike or _other(chosen, heavy, sets=sets, force=force, anew=anew)
+            why = "" if named else self._older(found, run, anew)
+            why = why or _other(chosen, heavy, sets=sets, force=force, anew=anew)
         else:
-            if not dry_run:
-                self._refuse_failed(found)
+            why = self._failed(found)
+            if why and not dry_run:
+                raise BadInput(why)
             chosen = self.planning.plan(
                 found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
         if dry_run:
             typed = options(heavy, to_auth=to_auth, force=force)
             again = f"ceph mds_partitioner partition start {word(found.name)}{typed}"
-            refused = unlike or self.partitioner.refusal(found, run)
+            refused = why or self.partitioner.refusal(found, run)
             shown = _dry(_planned(replace(chosen, fs=found.name), top), run, again, refused)
             return _refused(shown, refused)
-        if unlike:
-            raise BadInput(unlike)
+        if why:
+            raise BadInput(why)
         begun = _ordered(found, self.partitioner.start(found, chosen.name, halts))
         return begun if run is not None else replace(begun, text=f"{_made(chosen)}\n{begun.text}")
 
-    def _refuse_failed(self, fs: FsState) -> None:
-        """:raises BadInput: a plan would be made of an older analysis than the newest, and begun unseen"""
+    def _failed(self, fs: FsState) -> str:
+        """That no plan is begun unseen which is of an older analysis than the newest; "": none would be."""
         last = self.analyzer.last(fs)
         failed = () if last is None else of_failed(self.analyzer.get(fs), last.ended)
-        if failed:
-            raise BadInput(
-                f"{failed[0]}; make it with 'ceph mds_partitioner partition plan {word(fs.name)}', read it, "
-                "and start it then"
-            )
+        if not failed:
+            return ""
+        return (
+            f"{failed[0]}; make it with 'ceph mds_partitioner partition plan {word(fs.name)}', read it, "
+            "and start it then"
+        )
 
     def _last_made(self, fs: FsState, asked: bool) -> Optional[Run]:
         """The plan that is meant where none is named; None: one that is to be made. One that has ended is

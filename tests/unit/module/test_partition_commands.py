@@ -275,7 +275,11 @@ def test_no_plan_is_made_and_begun_unseen_of_an_older_analysis_than_one_that_fai
     assert refused.retval < 0 and module.orders.begun == []
     assert "the newest analysis failed (rank 1 is away)" in refused.stderr
     assert "'ceph mds_partitioner partition plan renamed'" in refused.stderr
-    assert module.partition_start(dry_run=True).retval == 0
+    shown = module.partition_start(dry_run=True)
+    assert shown.retval == 0 and "bal_rank_mask 0x3" in shown.stdout
+    assert shown.stdout.endswith(f"\n\n'partition start' would refuse it: {refused.stderr}")
+    value = json.loads(module.partition_start(dry_run=True, format="json").stdout)
+    assert (value["saved"], value["refused"]) == (False, refused.stderr)
 
 
 def test_an_empty_mode_is_refused_as_it_is_by_partition_plan(module: Module) -> None:
