@@ -373,15 +373,20 @@ class Scheduling:
         return HOURS_OVER if closed(datetime.fromtimestamp(self._now().wall), self._settings()) else ""
 
     def in_the_way(self, fs: FsState) -> str:
-        """Why nobody else may begin or undo a plan; "" when it does not act. Errors as ``acting``."""
+        """Why nobody else may begin or undo a plan; "" when it does not act.
+
+        :raises Unavailable: as ``acting``, or the journal was not read yet
+        """
         if not self.acting(fs):
             return ""
-        if self._ledger.find(fs).kept.mode == UNDOING:
+        watch = self._ledger.find(fs)
+        if watch.kept.mode == UNDOING:
             told = f"'ceph mds_partitioner scheduler status {fs.name}' says when it is off"
             return f"{_undone(fs)}: {told}; '{_stop(fs)}' ends that"
+        undo = ", with --rollback to undo what it did" if self._newer(fs, watch) is None else ""
         return (
             f"the scheduler acts on '{fs.name}': run 'ceph mds_partitioner scheduler stop {fs.name}' "
-            "first, with --rollback to undo what it did"
+            f"first{undo}"
         )
 
 

@@ -1877,6 +1877,29 @@ def test_a_plan_that_was_made_later_is_rolled_back_first(cluster: Cluster, actin
     assert {d.pin for d in cluster.directories.values()} == {-1}
 
 
+def test_a_rollback_of_what_the_scheduler_did_is_not_offered_under_a_later_plan(
+    cluster: Cluster, acting: Manager
+) -> None:
+    """It would be refused, and say that the later plan is rolled back first."""
+    acting.run(AT_LAST)
+    stop = "run 'ceph mds_partitioner scheduler stop cephfs' first"
+    assert acting.scheduling.in_the_way(acting.fs).endswith(f"{stop}, with --rollback to undo what it did")
+    acting.scheduling.start(acting.fs, ADVISE)
+    to = (cluster.directories[100].rank + 1) % 4
+    acting.partitioner.plans.save(replace(plan(cluster, {100: to}, name="mine"), created=cluster.wall))
+    acting.partitioner.start(acting.fs, "mine")
+    acting.run(20)
+    acting.scheduling.start(acting.fs, ACT)
+    with pytest.raises(Busy, match=f"{stop}$"):
+        acting.partitioner.rollback(acting.fs, "mine")
+    acting.scheduling.stop(acting.fs, rollback=False)
+    acting.partitioner.rollback(acting.fs, "mine")
+    acting.run(20)
+    acting.scheduling.stop(acting.fs, rollback=True)
+    acting.run(AT_LAST)
+    assert {d.pin for d in cluster.directories.values()} == {-1}
+
+
 def test_a_later_plan_that_has_set_nothing_yet_is_rolled_back_first_too(
     cluster: Cluster, acting: Manager
 ) -> None:
