@@ -128,18 +128,18 @@ class Partitioner:
             return
         choice.refuse_active(choice.not_beside(run, self.plans.of(fs)), fs.name)
         if run.heading() == ROLLED_BACK:
-            raise BadInput(
-                f"plan '{name}' was rolled back: make a new one ('{plan_anew(run.plan, fs.name)}')"
-            )
+            raise BadInput(f"plan '{name}' was rolled back: make a new one ('{plan_anew(run.plan, fs)}')")
         if run.heading() == ROLLING_BACK:
             raise BadInput(f"plan '{name}' was stopped while it was rolled back: roll it back to the end")
-        choice.refuse_outdated(run, self.plans.known(), fs.name)
-        choice.refuse_overtaken(run, self.plans.known(), fs.name)
-        gone = sorted(run.plan.ranks_used() - set(fs.ranks_in))
+        choice.refuse_outdated(run, self.plans.known(), fs)
+        choice.refuse_overtaken(run, self.plans.known(), fs)
+        gone = choice.ranks_gone(run, fs)
         if gone:
+            back = f"undo it ('partition rollback {fs.name} {name}')"  # nobody makes one of the scheduler's
+            instead = back if run.plan.scheduled else f"make a new one ('{plan_anew(run.plan, fs)}')"
             raise BadInput(
                 f"plan '{name}' needs rank {format_ranks(gone)}, which '{fs.name}' does not have "
-                f"(it has {format_ranks(fs.ranks_in)}): make a new plan"
+                f"(it has {format_ranks(fs.ranks_in)}): {instead}"
             )
 
     def _later(self, fs: FsState) -> float:

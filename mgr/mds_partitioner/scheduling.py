@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from . import clock
-from .act.choice import live, made_after, operators, rolled_back_first, under_way
+from .act.choice import live, made_after, operators, ranks_gone, rolled_back_first, under_way
 from .act.registry import Plans
 from .act.run import ACTIVE, HOURS_OVER, ROLLING_BACK, SCHEDULER_STOPPED, STOPPED, Run
 from .ceph.host import Host
@@ -225,7 +225,7 @@ class Scheduling:
     def _choices(self, fs: FsState, run: Run) -> str:
         """What can be done about a plan of its own that was stopped."""
         name, back = run.plan.name, run.heading() == ROLLING_BACK
-        on = "" if back else f"go on with it ('partition start {fs.name} {name}') or "
+        on = "" if back or ranks_gone(run, fs) else f"go on with it ('partition start {fs.name} {name}') or "
         later = [other for other in live(self._plans.of(fs)) if made_after(other, run)]
         if not later:
             return f"{on}undo it ('partition rollback {fs.name} {name}') first"

@@ -115,6 +115,11 @@ def not_beside(run: Run, runs: Iterable[Run]) -> list[Run]:
     return [other for other in runs if not beside(other)]
 
 
+def ranks_gone(run: Run, fs: FsState) -> list[int]:
+    """Those that it needs, and its file system does not have."""
+    return sorted(run.plan.ranks_used() - set(fs.ranks_in))
+
+
 def refuse_active(runs: Iterable[Run], fs: str) -> None:
     """``fs``: its name. :raises Busy: one of them is under way"""
     for run in runs:
@@ -146,26 +151,26 @@ def refuse_unexecuted(run: Run, live: Sequence[Run], fs: str) -> None:
     )
 
 
-def refuse_outdated(run: Run, runs: Sequence[Run], fs: str) -> None:
+def refuse_outdated(run: Run, runs: Sequence[Run], fs: FsState) -> None:
     """What came in between would be undone after it, and not find what it has left.
 
-    :param fs: its file system's name
+    :param fs: its file system
     :raises Busy: a later one is in force; the scheduler's are counted before each other
     """
     scheduled, name = run.plan.scheduled, run.plan.name
     for other, _, _ in reversed(in_force(runs, run.plan.fscid)):  # the newest is rolled back first
         if made_after(other, run) and not (scheduled and other.plan.scheduled):
             anew = f"make a new one ('{plan_anew(run.plan, fs)}')"
-            instead = f"forget it ('partition rm {name} {fs}')" if scheduled else anew
+            instead = f"forget it ('partition rm {name} {fs.name}')" if scheduled else anew
             newer = f"'{other.plan.name}', which is in force"
             raise Busy(f"plan '{name}' was made before {newer}: {instead}, or roll that one back first")
 
 
-def refuse_overtaken(run: Run, runs: Sequence[Run], fs: str) -> None:
+def refuse_overtaken(run: Run, runs: Sequence[Run], fs: FsState) -> None:
     """What it moves would not be as it was planned, and be skipped as if an operator had changed it; and what
     it predicts is of a file system whose other directories are where they were. So it is whole or not at all.
 
-    :param fs: its file system's name
+    :param fs: its file system
     :raises Busy: another one was executed since it was made, or one that had been was undone; one that was
         begun and undone since left all as it was, but for what an operator took from it. The scheduler's are
         counted before each other, but for the same
@@ -179,7 +184,7 @@ def refuse_overtaken(run: Run, runs: Sequence[Run], fs: str) -> None:
                 f"plan '{run.plan.name}' was made before '{other.plan.name}' was executed or undone: {anew}"
             )
         if of_fs and both and made_after(other, run) and not _to_be_set(run).isdisjoint(taken_from(other)):
-            forget = f"forget it ('partition rm {run.plan.name} {fs}')"
+            forget = f"forget it ('partition rm {run.plan.name} {fs.name}')"
             taken = f"an operator changed what '{other.plan.name}' had set, and it would set"
             raise Busy(f"plan '{run.plan.name}' was made before {taken}: {forget}")
     if _replaces_others(run, owned_values(steps_in_force(runs, run.plan.fscid))):

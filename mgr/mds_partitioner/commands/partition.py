@@ -89,7 +89,7 @@ class PartitionCommands(Services):
         if run is not None:
             chosen = run.plan
             sets = to_auth and self.partitioner.plans.to_auth(found) != FORWARDS
-            anew = plan_anew(chosen, found.name, heavy, to_auth=to_auth, force=force)
+            anew = plan_anew(chosen, found, heavy, to_auth=to_auth, force=force)
             why = "" if named else self._older(found, run, anew)
             why = why or _other(chosen, heavy, sets=sets, force=force, anew=anew)
         else:

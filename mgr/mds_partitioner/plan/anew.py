@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..engine.names import FANOUT
+from ..model import FsState
+from .circumstances import check_ranks
 from .plan import CONFIG_STEP, Plan
 from .ranks import format_ranks
 from .shell import word
@@ -30,15 +32,16 @@ def suggested(fs: str) -> str:
 
 
 def plan_anew(
-    plan: Plan, fs: str, heavy: str | None = None, *, to_auth: bool = False, force: bool = False
+    plan: Plan, fs: FsState, heavy: str | None = None, *, to_auth: bool = False, force: bool = False
 ) -> str:
     """The command that makes another one as this was made, and as is asked for on top of that.
 
-    :param fs: the file system's name of today
+    :param fs: as it is today: ranks that a plan may not use any more are left out
     :param heavy: None: that of the plan; one of the scheduler's has none
     """
     sets = not plan.scheduled and any(step.kind == CONFIG_STEP for step in plan.steps)
+    left = sorted(set(plan.ranks or ()) & set(check_ranks(fs, None)))
     as_before = options(
-        heavy or plan.heavy_mode or None, plan.ranks, to_auth=to_auth or sets, force=force or plan.force
+        heavy or plan.heavy_mode or None, left or None, to_auth=to_auth or sets, force=force or plan.force
     )
-    return f"ceph mds_partitioner partition plan {word(fs)}{as_before}"
+    return f"ceph mds_partitioner partition plan {word(fs.name)}{as_before}"

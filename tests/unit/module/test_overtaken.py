@@ -75,7 +75,8 @@ def test_what_a_start_would_say_is_known_before_it_is_tried(manager: Manager) ->
     assert told("a") == manager.partitioner.refusal(manager.fs, None) == ""
     away = replace(manager.fs, ranks_in=(0, 1, 2))
     run = manager.partitioner.plans.named(manager.fs, "a")
-    assert "needs rank 3" in manager.partitioner.refusal(away, run)
+    needs = "plan 'a' needs rank 3, which 'cephfs' does not have (it has 0,1,2): "
+    assert manager.partitioner.refusal(away, run) == f"{needs}make a new one ('{ANEW}')"
     manager.partitioner.start(manager.fs, "a")
     assert "is being executed already" in told("a")
     manager.run(30)

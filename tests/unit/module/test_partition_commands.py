@@ -351,6 +351,20 @@ def test_a_plan_that_is_to_be_made_anew_is_made_as_this_one_was_and_as_is_asked(
 
 
 @pytest.mark.parametrize(
+    ("ranks", "asked"), [((0, 2, 3), " --ranks 0,2"), ((0, 2), " --ranks 0,2"), ((3,), ""), (None, "")]
+)
+def test_ranks_that_are_there_no_more_are_not_in_the_command_that_makes_a_plan_anew(
+    module: Module, monkeypatch: pytest.MonkeyPatch, ranks: tuple[int, ...] | None, asked: str
+) -> None:
+    """Rank 3 has not stopped yet: no plan may use it all the same."""
+    there = replace(module.silent.fs(None), max_mds=3)
+    monkeypatch.setattr(module.silent, "fs", lambda name: there)
+    module.orders.run.plan = replace(module.orders.run.plan, ranks=ranks)
+    refused = module.partition_start(plan="p", force=True).stderr
+    assert refused.endswith(f"'ceph mds_partitioner partition plan renamed --heavy mask{asked} --force'")
+
+
+@pytest.mark.parametrize(
     ("ended", "refused"),
     [
         (1000.4, False),

@@ -646,6 +646,21 @@ def test_a_stop_for_emergencies_ends_both(module: Module) -> None:
     assert "partition start" not in refused and "partition rollback cephfs scheduler-" in refused
 
 
+def test_what_needs_a_rank_that_is_gone_does_not_go_on(module: Module) -> None:
+    """Nor can another one like it be made: it is the scheduler's."""
+    manager = module.manager
+    manager.cluster.lag = 20
+    module.scheduler_start(mode="act")
+    manager.run(3)
+    module.partition_stop()
+    name = manager.partitioner.plans.of(manager.fs)[-1].plan.name
+    manager.cluster.state = replace(manager.fs, ranks_in=(0,), max_mds=1)
+    undo = f"undo it ('partition rollback cephfs {name}')"
+    assert module.scheduler_start(mode="act").stderr.endswith(f": {undo} first")
+    assert module.partition_start(plan=name).stderr.endswith(f"(it has 0): {undo}")
+    assert module.partition_rollback(plan=name).retval == 0
+
+
 def hung(module: Module, monkeypatch: pytest.MonkeyPatch) -> str:
     """The scheduler acts until one directory does not come, and all else is even. Which plan moves it."""
     manager, cluster = module.manager, module.manager.cluster
