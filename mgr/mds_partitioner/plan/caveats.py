@@ -171,6 +171,16 @@ def of_unpinned(
     )
 
 
+def of_free(names: Sequence[str]) -> tuple[str, ...]:
+    """One sentence on what is not heavy and has no pin when a balancer within a mask is on; none without."""
+    if not names:
+        return ()
+    return (
+        f"no pin is set on {_some(names)}: the balancer may move what no setting below it holds; pin it "
+        "yourself, or use --heavy fanout, which needs no balancer",
+    )
+
+
 def of_saturated(verdict: Verdict, fs: str, *, moves: bool) -> tuple[str, ...]:
     """One sentence on ranks that served as much as they can; none without such. ``moves``: the plan does
     something"""

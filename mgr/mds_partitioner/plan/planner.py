@@ -24,6 +24,7 @@ from .caveats import (
     many_pins,
     of_age,
     of_elastic,
+    of_free,
     of_links,
     of_saturated,
     of_silent,
@@ -36,7 +37,7 @@ from .families import BroodOf, Family, but_held, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
 from .plan import AUTOMATE, CONFIG_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from .ranks import balanced_ranks, parse_ranks
-from .steps import confines, heavy_on, steps
+from .steps import confines, free, heavy_on, steps
 
 TINY = 1e-300
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
@@ -109,6 +110,7 @@ def make_plan(
     table = tuple(_row(*of) for of in zip(rows, there, new, reasons, stay))
     prediction = _prediction(answer, c.fs)
     made = steps(rows, table, answer, c, families, engine)
+    confined = confines(table, answer, c)
     balanced = c.fs.balance_automate or any(step.target == AUTOMATE for step in made)
     placing = [step for step in made if step.kind != CONFIG_STEP]  # an option that is asked for moves nothing
     if placing and not c.force:
@@ -136,9 +138,8 @@ def make_plan(
             *of_age(now - ended),
             *of_links(taken_apart=_pins(made, families)[0] > 0),
             *many_pins(*_pins(made, families), settings.max_moves),
-            *of_unpinned(
-                rows, table, placing, balanced=c.fs.balance_automate and not confines(table, answer, c)
-            ),
+            *of_unpinned(rows, table, placing, balanced=c.fs.balance_automate and not confined),
+            *of_free(free(rows, table, made, c) if confined and placing else ()),
         ),
         analyzed=ended,
     )

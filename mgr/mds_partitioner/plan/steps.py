@@ -16,7 +16,7 @@ from ..model import NO_PIN
 from ..observe.children import Child
 from .circumstances import FORWARDS, TO_AUTH, Circumstances
 from .families import Family
-from .fixed import releasable
+from .fixed import operators, releasable
 from .plan import (
     AUTOMATE,
     CONFIG_STEP,
@@ -73,6 +73,8 @@ def steps(
     for i, (seen, row) in enumerate(zip(judged, rows)):
         pinned = seen.seen.pin != NO_PIN
         if row.reason in LEFT_ALONE or (row.reason == RESTING and pinned):  # it may be on its way still
+            if dynamic and not pinned and _held_by_what_is_below(row, seen, c):
+                _single(moves, i, row, NO_PIN, always=True)
             continue
         if i in families:
             _split(moves, i, row, seen.seen.pin, families[i], answer, c)
@@ -87,6 +89,31 @@ def steps(
         *(_mask_steps(heavy_ranks, c) if dynamic else ()),
         *_to_auth(c),
     )
+
+
+def _held_by_what_is_below(row: Row, judged: DirectoryJudgement, c: Circumstances) -> bool:
+    """Is it left alone only for what an operator set below it, and all of it on one rank? A pin to that one
+    moves nothing, and what is held below stays so."""
+    of_below = row.reason in (PINNED_BY_OPERATOR, EPHEMERAL_PIN) and operators(judged.seen, c) is None
+    return of_below and len(judged.seen.ranks) == 1
+
+
+def free(
+    judged: Sequence[DirectoryJudgement], rows: Sequence[Row], made: Sequence[Step], c: Circumstances
+) -> list[str]:
+    """Names of what a balancer may move that is on, though it is not heavy: no setting holds it, and no step
+    pins it. Without what comes and goes.
+
+    :param made: all steps
+    """
+    pinned = {step.ino for step in made if step.kind == PIN_STEP}
+    return [
+        row.name
+        for seen, row in zip(judged, rows)
+        if not (row.klass == HEAVY or row.reason == PASSING or row.ino in pinned)
+        and seen.seen.pin == NO_PIN
+        and operators(seen.seen, c) is None
+    ]
 
 
 def heavy_on(rows: Sequence[Row], answer: Mapping[str, Any], c: Circumstances) -> tuple[int, ...]:

@@ -15,10 +15,11 @@ from mds_partitioner.engine_client import EngineClient
 from mds_partitioner.judge.insides import Insides, Part
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import Subtree
+from mds_partitioner.observe.children import Placed
 from mds_partitioner.observe.subtrees import subtree_map
 from mds_partitioner.plan import families
 from mds_partitioner.plan.circumstances import Circumstances, below
-from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, Plan
+from mds_partitioner.plan.plan import DISTRIBUTED_STEP, PIN_STEP, RANK_MASK, Plan
 
 SUBVOL1, SUBVOL2, INNER = 100, 101, 700
 HEAVY = "/volumes/_nogroup/Subvol1"
@@ -73,6 +74,41 @@ def test_what_is_distributed_below_is_so_no_more_if_that_was_us(engine: EngineCl
         assert reason(theirs) == ("ephemeral-pin", f"'{PATH}/a' below it is held by an ephemeral pin")
     ours = made(judgement(ALL_ON_0), holding(at, owned_distributed={INNER: "1"}), engine)
     assert steps_of(ours, INNER) == [(DISTRIBUTED_STEP, "0", "1", -1)]
+
+
+@pytest.mark.parametrize("at", [PINNED, replace(PINNED, pin=-1, ephemeral=True)])
+@pytest.mark.parametrize("ranks", [(0,), (0, 2)])
+def test_what_an_operators_setting_below_holds_is_kept_from_the_balancer_of_a_mask(
+    engine: EngineClient, at: Subtree, ranks: tuple[int, ...]
+) -> None:
+    """It is pinned where it is. On which rank it is itself is not known where some of it is on another one:
+    that is told."""
+    found = judgement({**AS_IN_LINE, "Subvol2": ranks})
+    c = replace(holding(at), heavy_mode="mask")
+    plan = made(found, c, engine)
+    assert RANK_MASK in [step.target for step in plan.steps]
+    assert reason(plan)[0] == ("ephemeral-pin" if at.ephemeral else "pinned-by-operator")
+    known = len(ranks) == 1
+    assert steps_of(plan, SUBVOL2) == ([(PIN_STEP, "0", "-1", 0)] if known else [])
+    assert not steps_of(plan, INNER)
+    told = [text for text in plan.caveats if text.startswith("no pin is set on 'Subvol2': the balancer may")]
+    assert bool(told) is not known
+    assert not steps_of(made(found, holding(at), engine), SUBVOL2), "--heavy fanout needs no balancer"
+
+
+@pytest.mark.parametrize("ranks", [(0,), (0, 2)])
+@pytest.mark.parametrize("by", ["a pin of ours", "a pin of his", "an ephemeral pin"])
+def test_what_is_held_itself_gets_no_pin_and_is_not_told_as_the_balancers(
+    engine: EngineClient, by: str, ranks: tuple[int, ...]
+) -> None:
+    c = replace(holding(PINNED), heavy_mode="mask", owned={SUBVOL2: 0} if by == "a pin of ours" else {})
+    found = judgement({**AS_IN_LINE, "Subvol2": ranks}, {} if by == "an ephemeral pin" else {"Subvol2": 0})
+    if by == "an ephemeral pin":
+        c = replace(c, above={PATH: Placed(PATH, SUBVOL2, -1, False, True)})
+    plan = made(found, c, engine)
+    assert RANK_MASK in [step.target for step in plan.steps] and not steps_of(plan, SUBVOL2)
+    assert reason(plan)[0] == ("ephemeral-pin" if by == "an ephemeral pin" else "pinned-by-operator")
+    assert not [text for text in plan.caveats if text.startswith("no pin is set")]
 
 
 def test_what_is_left_to_the_balancer_has_none_of_our_pins_in_it(engine: EngineClient) -> None:
