@@ -220,7 +220,7 @@ class StepCore:
             return self._to(SKIPPED, seen.gone)
         value = OFF if seen.shared else seen.value  # the policy's end must not be this plan's
         if same(step, value, step.value):
-            return self._to(SKIPPED, f"it is {step.value} already")
+            return self._to(SKIPPED, _already(step))
         if not force and not same(step, value, step.expected):
             why = f"{BY_OPERATOR} it from {step.expected} to {value} after it was planned"
             return self._to(SKIPPED, why)
@@ -381,12 +381,23 @@ def going_back(plan: Plan, records: Mapping[int, Record]) -> set[int]:
 
 
 def left_before(plan: Plan, records: Mapping[int, Record], i: int) -> str:
-    """Why an earlier phase of its row was not done, so that a step must not be, either; "": none was left."""
-    if not plan.scheduled or i in records:
+    """Why an earlier phase of its row was not done, so that a step must not be, either; "": it was. Of an
+    operator's plan, why no child was pinned: all of a fanout would go along with its parent."""
+    step = plan.steps[i]
+    if i in records or not step.phase:
         return ""
-    step, known = plan.steps[i], tuple(records.items())
-    of_row = ((plan.steps[j], record) for j, record in known if record.state in NOT_DONE)
-    return next((r.why for s, r in of_row if s.row == step.row and s.phase < step.phase), "")
+    known = ((plan.steps[j], record) for j, record in tuple(records.items()))
+    before = [(s, r) for s, r in known if s.row == step.row and s.phase < step.phase]
+    if plan.scheduled:
+        return next((r.why for _, r in before if r.state in NOT_DONE), "")
+    pins = [(s, r) for s, r in before if s.kind == PIN_STEP and s.value != str(NO_PIN)]
+    left = [r.why for s, r in pins if r.state in NOT_DONE and r.why != _already(s)]
+    return left[0] if left and len(left) == len(pins) else ""
+
+
+def _already(step: Step) -> str:
+    """Why a step is skipped that has nothing to do."""
+    return f"it is {step.value} already"
 
 
 def has_ended(plan: Plan, heading: str, records: Mapping[int, Record]) -> bool:

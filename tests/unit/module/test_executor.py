@@ -567,6 +567,38 @@ def test_a_deleted_directory_is_skipped_and_the_rest_goes_on() -> None:
     assert cluster.directories[102].rank == 3
 
 
+def fanout(cluster: FakeCluster) -> Plan:
+    """A row's children, 101 and 102, and then their parent."""
+    made = plan(cluster, {101: 1, 102: 2, 100: 3})
+    return replace(made, steps=tuple(replace(s, phase=int(s.ino == 100), row=0) for s in made.steps))
+
+
+@pytest.mark.parametrize("there", [0, 1])
+def test_a_parent_whose_children_are_all_gone_stays_where_it_is(there: int) -> None:
+    """Whatever was made in their place would go along."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(fanout(cluster), [])
+    manager.journal.head(run, state=RUNNING)
+    for ino in (101, 102)[there:]:
+        del cluster.directories[ino]
+    until(manager, run, DONE)
+    at, parent = cluster.directories[100], run.records[2]
+    assert (parent.state, at.pin) == ((APPLIED, 3) if there else (SKIPPED, -1))
+    assert there or "'/volumes/_nogroup/s1' was deleted" in parent.why
+
+
+def test_a_parent_whose_children_are_where_they_belong_is_pinned() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = manager.journal.create(fanout(cluster), [])
+    manager.journal.head(run, state=RUNNING)
+    for ino, rank in {101: 1, 102: 2}.items():
+        cluster.directories[ino].pin = cluster.directories[ino].rank = rank
+    until(manager, run, DONE)
+    assert [run.records[i].state for i in range(3)] == [SKIPPED, SKIPPED, APPLIED]
+
+
 def test_a_renamed_directory_is_followed() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
