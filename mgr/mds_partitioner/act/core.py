@@ -88,6 +88,7 @@ NOTHING = Transition()
 NOT_DONE = (SKIPPED, UNDONE, KEPT)
 OFF = "false"  # of a setting that a policy of ours had found so
 ON_ITS_WAY = "it was on its way when it was to be undone"
+NOT_HOME = "its old pin is put back, but the MDSs have not moved it home within"
 LONGEST = 1000  # characters of a reason: a path may have thousands, and a record must fit into a key
 ENDING = 300  # of these that are the last ones: what happened is told after the path that it happened to
 CUT = "..."
@@ -261,9 +262,15 @@ class StepCore:
         if on_way_home(step, record, seen.value) and not seen.taken:  # ours, its rank there or not
             # What was late, or had not come, may be on its way still, and must come back first.
             home_for_good = seen.arrived and (not record.why or seen.waited >= SETTLED)
-            go_on = home is None or home_for_good or self.late
-            return Transition(write=record.old) if go_on else NOTHING
+            if home is None or home_for_good or NOT_HOME in record.why:
+                return Transition(write=record.old)
+            return Transition(self._not_home(record), record.old) if self.late else NOTHING
         return self._changed(KEPT, "since")
+
+    def _not_home(self, record: Record) -> Record:
+        """Its old pin is put back all the same: nobody would find out otherwise."""
+        before = "" if record.why in ("", ON_ITS_WAY) else f"{record.why}; "
+        return replace(record, time=self._now, why=shortened(f"{before}{NOT_HOME} {self._timeout:g} s"))
 
     def _changed(self, state: str, when: str) -> Transition:
         return self._to(state, f"{TAKEN} {self._seen.value} {when}")

@@ -16,7 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mds_partitioner.act import polls
-from mds_partitioner.act.core import LONGEST, NOTHING, SETTLED, Seen, StepCore, after_tick, next_step
+from mds_partitioner.act.core import (
+    LONGEST,
+    NOT_HOME,
+    NOTHING,
+    SETTLED,
+    Seen,
+    StepCore,
+    after_tick,
+    next_step,
+)
 from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.run import (
     APPLIED,
@@ -1623,6 +1632,26 @@ def test_an_export_that_had_begun_comes_back_before_the_way_home_is_over() -> No
         assert StepCore(step, on_its_way.record, seen, 1000.0, 300.0).back("0").write == write
     over = StepCore(step, on_its_way.record, Seen("-1"), 1000.0, 300.0).back("0").record
     assert over is not None and (over.state, over.why) == (UNDONE, ""), "it was put back as any other"
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_rollback_says_what_did_not_come_home(refused: bool) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    until(manager, run := started(cluster, manager, {100: 1}), DONE)
+    cluster.lag = 10_000
+    manager.journal.head(run, state=ROLLING_BACK)
+    for _ in range(SETTINGS.arrival_timeout):
+        manager.tick(run)
+    assert (run.records[0].state, cluster.directories[100].pin) == (UNDOING, 0)
+    if refused:
+        cluster.refused.add(cluster.directories[100].path)
+        for _ in range(5):
+            manager.tick(run)
+        cluster.refused.clear()
+    until(manager, run, ROLLED_BACK)
+    assert (run.records[0].state, cluster.directories[100].pin) == (UNDONE, -1)
+    assert run.records[0].why == f"{NOT_HOME} 300 s"
 
 
 def test_a_reason_is_no_longer_than_a_record_may_be() -> None:
