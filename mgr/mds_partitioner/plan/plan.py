@@ -45,7 +45,7 @@ class Step:
         setting or an option when all rows' have
     :ivar row: index of the row it belongs to, ``OF_ALL`` for a setting or an option
     :ivar expected: the value the planner saw; another one found at execution was set by an operator since
-    :ivar home: the rank the directory was on, to go back to; -1 when it was on several
+    :ivar home: the rank the directory itself was on, to go back to; -1 when it was on several
     """
 
     phase: int

@@ -134,8 +134,10 @@ def _any_heavy(rows: Sequence[Row]) -> bool:
     return any(row.klass == HEAVY and row.reason not in (*LEFT_ALONE, RESTING) for row in rows)
 
 
-def _pin(index: int, row: Row, seen_pin: int, rank: int) -> Step:
-    home = row.current[0] if len(row.current) == 1 else -1
+def _pin(index: int, row: Row, seen_pin: int, rank: int, at: Sequence[int] = ()) -> Step:
+    """``at``: where it is itself, if that is known; what is in it may be elsewhere."""
+    ranks = at or row.current
+    home = ranks[0] if len(ranks) == 1 else -1
     return Step(PINS, PIN_STEP, index, row.path, row.ino, str(rank), str(seen_pin), home)
 
 
@@ -144,13 +146,15 @@ def _pin_child(index: int, child: Child, rank: int) -> Step:
     return Step(PINS, PIN_STEP, index, child.path, child.ino, str(rank), str(child.pin), home)
 
 
-def _single(moves: list[Move], index: int, row: Row, pin: int, *, always: bool) -> int | None:
+def _single(
+    moves: list[Move], index: int, row: Row, pin: int, *, always: bool, at: Sequence[int] = ()
+) -> int | None:
     """One rank: the move that takes it there, None where it needs none. With the balancer on (``always``), a
-    directory without a pin would be the balancer's."""
+    directory without a pin would be the balancer's. ``at``: as for ``_pin``"""
     rank = row.new[0]
     if pin == rank or not (row.new != row.current or always or pin != NO_PIN):
         return None
-    moves.append(Move(_pin(index, row, pin, rank), row.reqs, row.wss, row.current, row.new))
+    moves.append(Move(_pin(index, row, pin, rank, at), row.reqs, row.wss, row.current, row.new))
     return len(moves) - 1
 
 
@@ -216,7 +220,7 @@ def _split(
 def _gather(moves: list[Move], index: int, row: Row, pin: int, family: Family, c: Circumstances) -> None:
     """On one rank, with the children that were pinned elsewhere."""
     away = [child for child in family.lasting if child.pin not in (NO_PIN, row.new[0])]
-    first = _single(moves, index, row, pin, always=bool(away))
+    first = _single(moves, index, row, pin, always=bool(away), at=family.ranks)
     for child in away:
         moves.append(Move(_pin_child(index, child, NO_PIN), after=first))
     if row.new != row.current:
@@ -238,7 +242,7 @@ def _fanout(
             moves.append(Move(_pin_child(index, child, rank), load, inodes, source, (rank,)))
     home = answer["parent_rank"][str(index)]
     if pin != home:
-        step = replace(_pin(index, row, pin, home), phase=PARENTS)
+        step = replace(_pin(index, row, pin, home, family.ranks), phase=PARENTS)
         load, inodes = row.reqs * family.staying, row.wss * family.staying
         moves.append(Move(step, load, inodes, family.ranks or row.current, (home,)))
 

@@ -14,7 +14,7 @@ from fake_cluster import SETTINGS, Directory, FakeCluster
 from fake_cluster import plan as ours
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import ALL_ON_0, AS_IN_LINE, NOW, circumstances, judgement, made
+from plans import ALL_ON_0, AS_IN_LINE, NOW, circumstances, family, judgement, made
 from scheduled import Cluster, LoadedMount, Manager
 from verdicts import UNKNOWN, verdict
 
@@ -170,6 +170,13 @@ def test_in_a_fanout_the_parent_comes_last_and_nothing_moves_twice(engine: Engin
     assert len([step for step in pins if "/uuid/" in step.target and step.home == 0]) == 4
     assert {step.phase for step in pins} == {0} and 0 < parent.phase < setting.phase
     assert plan.prediction.inodes_to_move == pytest.approx(500_000 + 700_000 + 100_000 + 3_000)
+
+
+def test_the_parent_of_a_fanout_goes_home_whatever_ranks_its_children_are_on(engine: EngineClient) -> None:
+    """The balancer has spread them."""
+    spread = judgement({**ALL_ON_0, "Subvol1": (0, 1)})
+    plan = made(spread, circumstances("fanout"), engine, lambda path: replace(family(path), ranks=(0,)))
+    assert [s.home for s in plan.steps if s.target == "/volumes/_nogroup/Subvol1"] == [0]
 
 
 @pytest.mark.parametrize(("now", "steps"), [(None, []), ("", ["true"]), ("false", ["true"]), ("true", [])])

@@ -131,6 +131,7 @@ def test_what_was_split_and_gets_one_rank_takes_its_children_along(engine: Engin
     c = replace(circumstances("fanout"), ranks=(0, 2), owned={hot.ino: 1})
     plan = made(found, c, engine, lambda _: brood)
     assert steps_of(plan, hot.ino) == [(PIN_STEP, "-1", "1", 1)]
+    assert [home for *_, home in steps_of(plan, SUBVOL1)] == [0], "what has no pin of its own goes back there"
     steps = [step.ino for step in plan.steps]
     assert steps.index(SUBVOL1) < steps.index(hot.ino)
 
