@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from ..ceph.filesystem import FileSystem
 from ..errors import NotFound
-from ..model import Directory
+from ..model import NO_PIN, Directory
 from .turnover import DEEPEST
 
 AGAIN = 50  # directories that are looked for again in a round
@@ -89,8 +89,10 @@ def brood(
     known: Mapping[int, Child] = {},
     limit: int | None = None,
     levels: int = DEEPEST,
+    pins: Mapping[int, int] = {},
 ) -> Brood:
-    """From ``path`` down to the first directory that has several children, or whose only one does not last.
+    """From ``path`` down to the first directory that has several children, or whose only one does not last or
+    was given a rank of its own.
 
     A subvolume's own directory holds one directory, named by a UUID, with the data in it.
 
@@ -98,15 +100,27 @@ def brood(
     :param known: those that need not be looked at again, by inode number
     :param limit: how many of the others are looked at, where there are several
     :param levels: directories of which each is the only one in the other, at most; the last may have one, too
+    :param pins: that we have set, by inode number
     """
     chain, born = [placed(fs, path)], fs.born(path)
     found = _children(fs, path, may, known, limit)
-    while len(chain) < levels and found.only is not None and lasts(found.only.born, born, chain[-1].ino):
-        path, born = found.only.path, found.only.born
+    while len(chain) < levels and (only := found.only) is not None and lasts(only.born, born, chain[-1].ino):
+        if is_apart(fs, only.path, only.ino, pins):
+            break
+        path, born = only.path, only.born
         chain.append(placed(fs, path))
         found = _children(fs, path, may, known, limit)
     left_out = found.vanished, tuple(found.unread), found.unlisted
     return Brood(tuple(chain), born, tuple(found.seen), (), *left_out)
+
+
+def is_apart(fs: FileSystem, path: str, ino: int, pins: Mapping[int, int]) -> bool:
+    """Has a directory a rank of its own that we gave it? An operator may have taken it off since.
+
+    :param pins: that we have set, by inode number
+    :raises NotFound: it is gone
+    """
+    return pins.get(ino, NO_PIN) != NO_PIN and fs.pin(path) != NO_PIN
 
 
 def looked_at(fs: FileSystem, at: Directory) -> Child:

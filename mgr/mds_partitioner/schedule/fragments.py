@@ -10,7 +10,7 @@ from math import prod
 
 from ..ceph.filesystem import FileSystem
 from ..model import NO_PIN, Churning
-from ..observe.children import Brood, Placed, brood, placed
+from ..observe.children import Brood, Placed, brood, is_apart, placed
 from ..observe.turnover import MAINLY, MOST_LISTED, MOST_PARTS, listable
 from ..plan.circumstances import Circumstances
 from ..plan.families import family, hashed, held, shared_out
@@ -75,7 +75,7 @@ def fragments(
     def lasts(born: float, parent_born: float, parent: int, child: int = 0, /) -> bool:
         return parent not in inos  # what they are in may be as young as it likes
 
-    found = brood(mount, path, lasts, listable, limit=0)
+    found = brood(mount, path, lasts, listable, limit=0, pins=c.owned)
     parent = found.parent
     if parent.ino not in at_once or parent.distributed or held(found, c) is not None:
         return None
@@ -125,9 +125,10 @@ def flat(
         if few and chain[-1].ino in passing:
             return REPLACED
         below = mount.subdirectories(path) if few else []
-        if len(below) != 1:
+        lower = f"{path}/{below[0][0]}" if len(below) == 1 else ""
+        if not lower or is_apart(mount, lower, below[0][1], c.owned):  # that has its load for itself
             return BESIDE if enough else FEW
-        path = f"{path}/{below[0][0]}"
+        path = lower
     return LOW
 
 

@@ -18,7 +18,7 @@ from ..ceph.filesystem import FileSystem
 from ..clock import Now
 from ..errors import NotFound
 from ..model import NO_PIN, Directory, FsState
-from ..observe.children import Brood, Child, Lasts, brood, looked_at, remembered, still
+from ..observe.children import Brood, Child, Lasts, brood, is_apart, looked_at, remembered, still
 from ..observe.turnover import A_LOOK, Turnover, below, listable
 from ..plan.families import lasting
 from .asking import FRESH, SOON, WITHIN, Asking, Lesson, Questions, fresh
@@ -89,7 +89,7 @@ class InsideReader:
         lasts = _lasting(before, now)
 
         def count(mount: FileSystem, of: Directory) -> Lesson:
-            number = children(mount, of.path, lasts, levels(of.path, owned), before)
+            number = children(mount, of.path, lasts, levels(of.path, owned), before, owned.pins)
             return lambda: self.counts.update({of.ino: (now, number)})
 
         within = SOON if first else WITHIN
@@ -168,7 +168,8 @@ class InsideReader:
         before = self.broods.get(of.ino)
         read = () if before is None else owned.since(*before).children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
-        found = brood(mount, of.path, lasts, listable, known, limit=0, levels=levels(of.path, owned))
+        lowest = levels(of.path, owned)
+        found = brood(mount, of.path, lasts, listable, known, limit=0, levels=lowest, pins=owned.pins)
         if found.unlisted:  # another manager may have listed it, and given its children pins
             found = still(mount, before[1]) if before and read else remembered(mount, found, owned.paths)
         old = {k.ino for k in read}
@@ -257,18 +258,27 @@ def levels(path: str, owned: Owned) -> int:
 
 
 def children(
-    mount: FileSystem, path: str, lasts: Lasts, most: int, outlived: Mapping[int, Collection[int]] = {}
+    mount: FileSystem,
+    path: str,
+    lasts: Lasts,
+    most: int,
+    outlived: Mapping[int, Collection[int]] = {},
+    pins: Mapping[int, int] = {},
 ) -> int:
     """About how many lasting directories there are below one, where it first has several: a few stand for
     all. 0 where most do not last, or they are in one that does not, or in none of so many that each is the
-    only one in the other. All that comes and goes beside some that last counts as one.
+    only one in the other. All that comes and goes beside some that last counts as one, and so does the only
+    one that there is where we gave it a rank of its own.
 
     :param outlived: those that last, by inode number of where others come and go
+    :param pins: that we have set, by inode number
     :raises NotFound: it is gone
     """
     for _ in range(most):
         names, born, ino = _names(mount, path), mount.born(path), mount.ino(path)
         stays = partial(_stays, mount, path, lasts, born, ino)
+        if len(names) == 1 and is_apart(mount, f"{path}/{names[0][0]}", names[0][1], pins):
+            return 1
         if ino in outlived:
             last = several([kid for kid in names if kid[1] in outlived[ino]], stays)
             return last + 1 if last else 0

@@ -766,6 +766,34 @@ def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -
     assert found() == {200, 201, 202}
 
 
+@pytest.mark.parametrize(("pin", "parts"), [(2, {200}), (NO_PIN, {210, 211})])
+def test_one_that_we_pinned_stays_a_part_when_it_is_the_only_one_left(pin: int, parts: set[int]) -> None:
+    """Its load was that of no piece. ``pin``: an operator may have taken it off"""
+    host: Any = (cluster := with_children(2))
+    for kid in (200, 201):
+        cluster.directories[kid].pin = 2
+    cluster.directories |= {210 + i: Directory(f"{PARENT}/c00/d{i}") for i in range(2)}
+    catalogue, owned = Catalogue(host, BEGINNING, clock.read), Owned(pins={200: 2, 201: 2})
+    wanted = Wanted(split=frozenset({100}))
+    for _ in range(2):
+        catalogue.refresh(cluster.state, 200, wanted, owned, BEGINNING)
+    assert set(catalogue.known.within) == {200, 201}
+    del cluster.directories[201]
+    cluster.directories[200].pin = pin
+    catalogue.refresh(cluster.state, 200, wanted, owned, BEGINNING + FRESH + 1.0)
+    assert set(catalogue.known.within) == parts
+
+
+@pytest.mark.parametrize(("pins", "found"), [({200: 2}, 1), ({}, 0), ({200: NO_PIN}, 0)])
+def test_the_only_one_counts_where_we_pinned_it_though_it_has_files_only(
+    pins: dict[int, int], found: int
+) -> None:
+    mount: Any = LoadedMount(cluster := with_children(1))
+    cluster.directories[200].pin = pins.get(200, NO_PIN)
+    assert count_children(mount, PARENT, lambda *_: True, 9, pins=pins) == found
+    assert count_children(mount, PARENT, lambda *_: False, 9, {100: ()}, pins) == found
+
+
 NEW = ("d99999", 109_999)
 
 

@@ -848,6 +848,25 @@ def test_parts_that_have_pins_of_ours_are_seen_when_nobody_remembers_why() -> No
     assert max(loads(cluster)) < 0.9 * cluster.capacity
 
 
+def test_a_part_that_is_the_only_one_left_can_be_divided() -> None:
+    """It was nobody's: its load was told as that of nothing that could be moved."""
+    cluster = Cluster([0.0, 20.0, 20.0, 20.0, 20.0])
+    two = [ino for ino in range(300, 5000) if evenly(ino)][:2]
+    cluster.directories |= {ino: Directory(f"{NOGROUP}/s0/c{ino}") for ino in two}
+    cluster.load |= dict.fromkeys(two, 160.0)
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(100)
+    left, gone = sorted(two, key=lambda ino: cluster.directories[ino].pin, reverse=True)
+    assert cluster.directories[left].pin >= 0
+    del cluster.directories[gone], cluster.load[gone]
+    manager.run(100)
+    cluster.files, cluster.below = {left: 1000}, {cluster.directories[left].path: 1000}
+    cluster.load[left] = 480.0
+    manager.run(200)
+    assert cluster.directories[left].distributed == "1" and max(loads(cluster)) < cluster.capacity
+
+
 def an_hour(cluster: Cluster) -> None:
     cluster.wall += 3700.0
     cluster.steady += 3700.0
