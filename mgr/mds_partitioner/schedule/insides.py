@@ -165,13 +165,14 @@ class InsideReader:
     def _read(self, mount: FileSystem, of: Directory, owned: Owned, lasts: Lasts, now: float) -> Lesson:
         """What was read of a child is good, but for a pin that is not ours: an operator may have removed it.
         Whether it has one now is among its facts. Of several children none is read here."""
-        before = self.broods.get(of.ino)
-        read = () if before is None else owned.since(*before).children
+        kept = self.broods.get(of.ino)
+        before = None if kept is None else owned.since(*kept)
+        read = () if before is None else before.children
         known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
         lowest = levels(of.path, owned)
         found = brood(mount, of.path, lasts, listable, known, limit=0, levels=lowest, pins=owned.pins)
         if found.unlisted:  # another manager may have listed it, and given its children pins
-            found = still(mount, before[1]) if before and read else remembered(mount, found, owned.paths)
+            found = still(mount, before) if before and read else remembered(mount, found, owned.paths)
         old = {k.ino for k in read}
 
         def learn() -> None:

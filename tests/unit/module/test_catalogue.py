@@ -766,6 +766,17 @@ def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -
     assert found() == {200, 201, 202}
 
 
+def test_what_is_too_large_to_list_has_the_pins_that_we_have_set_since() -> None:
+    host: Any = (cluster := with_children(4))
+    cluster.directories[200].pin = 2
+    insides = InsideReader(Asking(host), clock.read)
+    brood_of(insides, cluster, 0.0, Owned(pins={200: 2}))
+    cluster.files[100] = MOST_LISTED
+    owned = Owned(pins={200: 3}, moved_at={200: BEGINNING + 10.0})
+    found = brood_of(insides, cluster, FRESH + 1.0, owned)
+    assert [kid.pin for kid in found.children] == [3, NO_PIN, NO_PIN, NO_PIN]
+
+
 @pytest.mark.parametrize(("pin", "parts"), [(2, {200}), (NO_PIN, {210, 211})])
 def test_one_that_we_pinned_stays_a_part_when_it_is_the_only_one_left(pin: int, parts: set[int]) -> None:
     """Its load was that of no piece. ``pin``: an operator may have taken it off"""
