@@ -129,10 +129,24 @@ def looked_at(fs: FileSystem, at: Directory) -> Child:
     return Child(at.path, at.ino, rentries, pin, fs.born(at.path))
 
 
-def still(fs: FileSystem, before: Brood) -> Brood:
-    """What is there of a brood that cannot be listed again. :raises NotFound: its parent is gone"""
-    chain = tuple(placed(fs, at.path) for at in before.chain)
-    return replace(before, chain=chain, children=tuple(found_again(fs, before.children)))
+def still(fs: FileSystem, before: Brood, found: Brood) -> Brood:
+    """What is there of a brood that cannot be listed again, also if one that it is in was renamed.
+
+    :param found: of the same directory, as far as it can be listed
+    :raises NotFound: its parent is gone
+    """
+    there = [at.ino for at in before.chain]
+    shared, lowest = [(i, at) for i, at in enumerate(found.chain, 1) if at.ino in there][-1]
+    left = there.index(lowest.ino)
+    was = before.chain[left].path
+
+    def now(path: str) -> str:
+        return lowest.path + path.removeprefix(was)
+
+    chain = *found.chain[:shared], *(placed(fs, now(at.path)) for at in before.chain[left + 1 :])
+    kids = [replace(kid, path=now(kid.path)) for kid in before.children]
+    unread = tuple(Directory(now(kid.path), now(kid.path), kid.ino) for kid in before.unread)
+    return replace(before, chain=chain, children=tuple(found_again(fs, kids)), unread=unread)
 
 
 def remembered(fs: FileSystem, found: Brood, paths: Iterable[str]) -> Brood:

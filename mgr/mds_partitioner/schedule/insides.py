@@ -171,8 +171,10 @@ class InsideReader:
         known = {k.ino: k for k in read if k.pin in (NO_PIN, owned.pins.get(k.ino))}
         lowest = levels(of.path, owned)
         found = brood(mount, of.path, lasts, listable, known, limit=0, levels=lowest, pins=owned.pins)
+        if found.chain[0].ino != of.ino:
+            raise NotFound(f"{of.path} is another one by now")
         if found.unlisted:  # another manager may have listed it, and given its children pins
-            found = still(mount, before) if before and read else remembered(mount, found, owned.paths)
+            found = still(mount, before, found) if before and read else remembered(mount, found, owned.paths)
         old = {k.ino for k in read}
 
         def learn() -> None:

@@ -17,7 +17,7 @@ class Owned:
 
     :ivar moved_at: when a pin of it was last set, or the MDSs had followed, Unix, s
     :ivar homes: the rank that it had before the first; where something is looked into for its parts
-    :ivar paths: the pins by path, as that was when they were set; likewise
+    :ivar paths: the pins by path, as that was when they were set, and as MDSs tell it; likewise
     :ivar values: of all kinds, also what may still be there as a step has not ended
     """
 

@@ -25,7 +25,7 @@ from ..act.run import (
     steps_in_force,
 )
 from ..engine.reasons import REBALANCE
-from ..model import NO_PIN, FsState
+from ..model import NO_PIN, FsState, Subtree
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import CONFIG_STEP, DISTRIBUTED_STEP, OF_ALL, PIN_STEP, Plan, Prediction, Row, Step
 from .core.view import Decision, Move, Scatter, View
@@ -159,18 +159,26 @@ def undone(turns: Sequence[Turn], runs: Iterable[Run]) -> tuple[Turn, ...]:
     return tuple(replace(turn, undone=turn.undone or back(turn)) for turn in turns)
 
 
-def owned(runs: Iterable[Run], fscid: int, now: float, split: Collection[int] = ()) -> Owned:
+def owned(
+    runs: Iterable[Run],
+    fscid: int,
+    now: float,
+    split: Collection[int] = (),
+    subtrees: Iterable[Subtree] = (),
+) -> Owned:
     """What we have set.
 
     :param now: Unix, s; what was set later was so by a clock that was ahead: it is as it is read
     :param split: inode numbers of what is looked into for its parts
+    :param subtrees: that MDSs told of: what was renamed, or what it is in, is at their paths
     """
     all_runs = tuple(runs)
     made = steps_in_force(all_runs, fscid)
+    pins = owned_pins(made)
     moved = moved_at(all_runs, fscid)
     return Owned(
-        pins=owned_pins(made),
-        paths=pinned_paths(made) if split else {},
+        pins=pins,
+        paths=pinned_paths(made) | {s.path: pins[s.ino] for s in subtrees if s.ino in pins} if split else {},
         moved_at={ino: at for ino, at in moved.items() if at <= now + MEANWHILE},
         masks=owned_masks(made),
         distributed=owned_distributed(made),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection
 from heapq import nlargest
+from itertools import chain
 
 from ..act.run import Run
 from ..clock import Now
@@ -58,7 +59,7 @@ def read(
     share = min(max(FEW, len(known.facts)), settings.rentries_per_epoch)
     limit = share if known.directories else 0
     at = now().wall
-    ours = owned(runs, fs.fscid, at, wanted.split | count)
+    ours = owned(runs, fs.fscid, at, wanted.split | count, chain.from_iterable(watch.subtrees.values()))
     if watch.catalogue.refresh(fs, limit, wanted, ours, at):
         watch.read_due = now().steady
         return News.PARTS

@@ -766,6 +766,42 @@ def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -
     assert found() == {200, 201, 202}
 
 
+@pytest.mark.parametrize(("above", "another"), [(PARENT, False), (PARENT, True), (f"{PARENT}/uuid", False)])
+def test_what_is_too_large_to_list_keeps_its_parts_when_it_is_renamed(above: str, another: bool) -> None:
+    cluster = Cluster([20.0])
+    cluster.directories[300] = Directory(f"{PARENT}/uuid")
+    cluster.directories |= {200 + i: Directory(f"{PARENT}/uuid/c{i}") for i in range(4)}
+    host: Any = cluster
+    catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING, 0.0))
+    wanted, now = Wanted(split=frozenset({100})), BEGINNING
+    for _ in range(2):
+        catalogue.refresh(cluster.state, 200, wanted, NOTHING, now)
+    cluster.files[300], now = MOST_LISTED, now + FRESH + 1
+    for at in cluster.directories.values():
+        at.path = at.path.replace(above, f"{above}-old")
+    if another:
+        cluster.directories |= {900: Directory(above), 901: Directory(f"{above}/c0")}
+    for _ in range(3):
+        catalogue.refresh(cluster.state, 200, wanted, NOTHING, now)
+        now += 1.0
+    parts = {ino for ino, of in catalogue.known.within.items() if of == 100}
+    there = {cluster.directories[ino].path for ino in parts}
+    assert parts == {200, 201, 202, 203} and there <= catalogue.known.facts.keys()
+
+
+def test_what_was_not_read_yet_of_what_is_renamed_and_too_large_to_list_is_read_there() -> None:
+    host: Any = Sluggish(cluster := with_children(4))
+    insides, host.answers = InsideReader(Asking(host), clock.read), 1
+    assert len(brood_of(insides, cluster, 0.0).unread) == 3
+    cluster.files[100], host.answers = MOST_LISTED, 9
+    for at in cluster.directories.values():
+        at.path = at.path.replace(PARENT, f"{PARENT}-old")
+    inside = Inside((), (), [ModelDirectory(f"{PARENT}-old", "s0-old", 100)], {}, ())
+    insides.look(cluster.state, inside, NOTHING, BEGINNING + FRESH + 1.0, first=True)
+    _, found = insides.broods[100]
+    assert sorted(kid.path for kid in found.children) == [f"{PARENT}-old/c{i:02d}" for i in range(4)]
+
+
 def test_what_is_too_large_to_list_has_the_pins_that_we_have_set_since() -> None:
     host: Any = (cluster := with_children(4))
     cluster.directories[200].pin = 2

@@ -816,13 +816,16 @@ def test_what_was_too_much_to_be_moved_first_goes_to_the_highest_rank_when_its_p
     assert cluster.snapshot() == before
 
 
-def test_the_next_manager_knows_the_parts_of_what_has_become_too_large_to_be_listed() -> None:
+@pytest.mark.parametrize("path", [f"{NOGROUP}/s0", f"{NOGROUP}/renamed"])
+def test_the_next_manager_knows_the_parts_of_what_has_become_too_large_to_be_listed(path: str) -> None:
     cluster = with_parts(8, 50.0)
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
     manager.run(200)
     pinned = {i for i in range(200, 208) if cluster.directories[i].pin >= 0}
     cluster.files = {100: 2500}
+    for ino in (100, *range(200, 208)):
+        cluster.directories[ino].path = cluster.directories[ino].path.replace(f"{NOGROUP}/s0", path)
     after = Manager(cluster)
     after.run(100)
     view = after.scheduling.watch(after.fs).view
