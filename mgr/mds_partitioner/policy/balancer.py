@@ -27,10 +27,11 @@ from ..ranks import Ranks
 from ..verify.guards import inactive
 from . import policies
 from . import switch as switching
-from .beats import Fallback, beat_interval, fallbacks, last_beat, remembered, unreadable_in
+from .beats import Fallback, beat_interval, fallbacks, last_beat, remembered, tick_interval, unreadable_in
 from .decisions import Watch
 from .hints import (
     PREFIX,
+    TICKS,
     Hints,
     growth,
     make_hints,
@@ -344,7 +345,7 @@ class Balancer:
 
     def _observe(self, fs: FsState, switch: Switch, watch: Watch, now: Now) -> None:
         # First, as it needs no engine. An MDS tells it once a beat.
-        told = FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.interval)
+        told = FALLBACK_EPOCHS * max(self._settings().epoch, switch.hints.beat)
         known = switch.started <= now.wall  # or the clock was put back since
         since = max(now.wall - told, switch.started) if known else now.wall - told
         daemons = _daemons(fs, watch.history)
@@ -396,10 +397,10 @@ class Balancer:
         hints = self._hints(fs, settings, verdict.capacity.value, now, switch)
         # Each push is an FSMap: GreedySpill reads nothing else, and without a rank nothing is moved.
         if switch.policy == policies.GREEDYSPILL or mask_of(fs) == ():
-            return replace(switch.hints, mask=hints.mask, interval=hints.interval)
+            return replace(switch.hints, mask=hints.mask, interval=hints.interval, tick=hints.tick)
         if len(watch.history.epochs) < FORECAST_FROM or list(fs.ranks_in) != list(range(len(fs.ranks_in))):
             return hints
-        beats = settings.epoch / max(1, hints.interval)  # 0: MDSs balance nothing
+        beats = settings.epoch / max(1, hints.beat)  # 0: MDSs balance nothing
         expected = growth(verdict.loads, verdict.forecast, settings.hint_dead_band, beats)
         return replace(hints, growth=expected, expires=int(now.wall) + 2 * settings.hint_interval)
 
@@ -407,7 +408,8 @@ class Balancer:
         self, fs: FsState, settings: Settings, capacity: float | None, now: Now, before: Switch | None
     ) -> Hints:
         interval = beat_interval(self._host, fs, None if before is None else before.hints.interval)
-        return make_hints(fs, settings, capacity, self._resting(fs, now), interval)
+        tick = tick_interval(self._host, fs, TICKS if before is None else before.hints.tick)
+        return make_hints(fs, settings, capacity, self._resting(fs, now), interval, tick)
 
     def _capacity(self, fs: FsState, now: Now) -> float | None:
         """req/s; None: not known. An engine that does not answer is no reason to balance nothing."""

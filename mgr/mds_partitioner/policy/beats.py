@@ -11,8 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from ..ceph.host import Host
+from ..ceph.shared_option import SharedOption, users
+from ..ceph.tick import QUICK, TICK
 from ..clock import Now
-from ..errors import PartitionerError
+from ..errors import PartitionerError, Unavailable
 from ..model import FsState
 from ..observe.heat import meta_load
 
@@ -71,19 +73,36 @@ def last_beat(host: Host, fs: FsState) -> Beat | None:
 
 
 def beat_interval(host: Host, fs: FsState, before: int | None) -> int:
-    """s between two beats, as rank 0 has it, which sets them: an operator may have set it for one daemon.
+    """s that rank 0 waits before it begins the next beat: an operator may have set it for one daemon.
 
     :param before: as it was, for when that does not answer; None: as the mon has it then
     """
-    first = next((m.name for m in fs.active() if m.rank == 0), None)
-    if first is not None:
-        with suppress(PartitionerError, KeyError, ValueError):
-            return int(host.tell(fs, first, "config get", var=INTERVAL)[INTERVAL])
+    with suppress(PartitionerError, KeyError, ValueError):
+        return int(_of_rank_0(host, fs, INTERVAL))
     return int(host.config(INTERVAL)) if before is None else before
 
 
+def tick_interval(host: Host, fs: FsState, before: float) -> float:
+    """s between two ticks of rank 0, as an operator has it: the scheduler makes them short for a while.
+
+    :param before: as it was, for when nobody says
+    """
+    with suppress(PartitionerError, KeyError, ValueError):
+        if users(host.store, TICK):
+            return float(SharedOption(host, TICK, "", QUICK).read() or before)
+        return float(_of_rank_0(host, fs, TICK))
+    return before
+
+
+def _of_rank_0(host: Host, fs: FsState, option: str) -> Any:
+    first = next((m.name for m in fs.active() if m.rank == 0), None)
+    if first is None:
+        raise Unavailable("rank 0 is not active")
+    return host.tell(fs, first, "config get", var=option)[option]
+
+
 def unreadable_in(interval: int) -> str:
-    """Why no MDS can read a policy, by the interval of its beats, s; "": it can. It waits for half of it, in
+    """Why no MDS can read a policy, by its mds_bal_interval, s; "": it can. It waits for half of it, in
     whole seconds (MDBalancer::localize_balancer)."""
     return "mds_bal_interval is 1, and MDSs wait 0 s for a policy then" if interval == 1 else ""
 

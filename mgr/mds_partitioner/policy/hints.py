@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +13,8 @@ from ..options import Settings
 from ..plan.ranks import balanced_ranks, mask_of
 
 PREFIX = "mds_partitioner."  # of every object that the module writes into a metadata pool
-INTERVAL = 10  # s, of beats, where nobody has set mds_bal_interval
+INTERVAL = 10  # s, where nobody has set mds_bal_interval
+TICKS = 5.0  # s apart, where nobody has set mds_tick_interval
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class Hints:
     expires: int = 0  # Unix time in s, of the growth
     selection: str = "mindex"  # for MDSs with our hook
     interval: int = INTERVAL  # mds_bal_interval, s
+    tick: float = TICKS  # mds_tick_interval, s
+
+    @property
+    def beat(self) -> float:
+        """s between two beats: rank 0 begins each on a tick (MDBalancer::tick). 0: there are none."""
+        return math.ceil(self.interval / self.tick) * self.tick if self.tick > 0.0 else self.interval
 
 
 def why_nobody(fs: FsState) -> str | None:
@@ -67,7 +75,10 @@ def growth(
 
 def differ(old: Hints, new: Hints, dead_band: float) -> bool:
     """Do they differ by more than a dead band? Any other setting, mask or resting rank counts."""
-    fixed = ("smoothness", "threshold", "role_threshold", "limit", "mask", "resting", "selection", "interval")
+    fixed = (
+        *("smoothness", "threshold", "role_threshold", "limit"),
+        *("mask", "resting", "selection", "interval", "tick"),
+    )
     if any(getattr(old, name) != getattr(new, name) for name in fixed):
         return True
     if new.capacity is None or old.capacity is None:
@@ -106,6 +117,7 @@ def make_hints(
     capacity: float | None,
     resting: Sequence[int],
     interval: int = INTERVAL,
+    tick: float = TICKS,
 ) -> Hints:
     """Hints without a forecast."""
     return Hints(
@@ -118,6 +130,7 @@ def make_hints(
         resting=tuple(resting),
         selection=settings.selection,
         interval=interval,
+        tick=tick,
     )
 
 
@@ -150,7 +163,7 @@ def lua(hints: Hints) -> str:
         if hints.growth
         else None,
         "expires": str(hints.expires) if hints.growth else None,
-        "interval": None if hints.interval == INTERVAL else str(hints.interval),
+        "interval": None if hints.beat == INTERVAL else f"{hints.beat:g}",
         "selection": None if hints.selection == "mindex" else f'"{hints.selection}"',
     }
     pairs = ", ".join(f"{name} = {value}" for name, value in fields.items() if value is not None)

@@ -21,7 +21,7 @@ from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import AUTOMATE
 from ..plan.ranks import mask_of
 from ..store import NewerFormat, Store, by_fs, marked, unmarked
-from .hints import INTERVAL, PREFIX, Growth, Hints
+from .hints import INTERVAL, PREFIX, TICKS, Growth, Hints
 
 RECORDS, POOLS = "balance/", "balance-pool/"  # keys: one a file system
 TURNING_ON, ON, TURNING_OFF = "turning-on", "on", "turning-off"
@@ -122,8 +122,9 @@ def _switch(value: Mapping[str, object]) -> Switch:
 
 def _fields(switch: Switch) -> dict[str, Any]:
     fields = asdict(switch)
-    if switch.hints.interval == INTERVAL:
-        del fields["hints"]["interval"]  # versions that know of no other read such a record, too
+    for name, usual in (("interval", INTERVAL), ("tick", TICKS)):
+        if fields["hints"][name] == usual:
+            del fields["hints"][name]  # versions that know of no other read such a record, too
     del fields["metadata_pool"]
     return fields
 

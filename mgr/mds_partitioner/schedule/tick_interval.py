@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection
 
 from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption, users
+from ..ceph.tick import QUICK, TICK
 from ..clock import Now
 from ..errors import Unavailable
 from ..store import by_fs
 
-TICK, QUICK = "mds_tick_interval", "1.000000"  # s, as the mon writes it: pins are followed on a tick
 USER = "tick/"  # and the file system: as what it has a claim
 LATE = 900.0  # s, in which what a manager that was cut off and replaced had sent to the mon comes, if ever
 

@@ -17,6 +17,7 @@ from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import desk
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING, balancing
+from mds_partitioner.ceph.tick import TICK
 from mds_partitioner.clock import Now, read
 from mds_partitioner.commands.balance import BalanceCommands
 from mds_partitioner.engine.capacity_source import CapacitySource
@@ -87,6 +88,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "fallbacks", lambda host, objects, since: [])
     monkeypatch.setattr(module, "silent", lambda host, fs, now: {})
     monkeypatch.setattr(module, "beat_interval", lambda host, fs, before: host.config("mds_bal_interval"))
+    monkeypatch.setattr(module, "tick_interval", lambda host, fs, before: host.configured.get(TICK, before))
     return Cluster()
 
 
@@ -145,6 +147,10 @@ def test_the_interval_of_beats_is_told_and_told_again_when_it_is_set(
     time.now += 60.0  # hint_interval
     balancer.tick()
     assert "interval = 40" in cluster.objects[cluster.state.balancer].partition("}")[0]
+    cluster.configured[TICK] = 12.0
+    time.now += 60.0
+    balancer.tick()
+    assert "interval = 48" in cluster.objects[cluster.state.balancer].partition("}")[0]
 
 
 def test_another_mask_is_told_at_once(cluster: Cluster, balancer: Balancer, time: Clock) -> None:

@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster
 
+from mds_partitioner.ceph.shared_option import SharedOption
+from mds_partitioner.ceph.tick import QUICK, TICK
 from mds_partitioner.errors import Unavailable
-from mds_partitioner.policy.beats import FELL_BACK, Fallback, beat_interval, parse_beat, parse_fallbacks
+from mds_partitioner.policy.beats import (
+    FELL_BACK,
+    Fallback,
+    beat_interval,
+    parse_beat,
+    parse_fallbacks,
+    tick_interval,
+)
 
 OURS = frozenset({"mds_partitioner.lunule.1"})
 STAMP = "2026-11-21T10:00:00.000000+0000"
@@ -75,11 +84,11 @@ class Told(FakeCluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.answer: Any = {"mds_bal_interval": "40"}
+        self.answer: Any = {"mds_bal_interval": "40", "mds_tick_interval": "2.000000"}
 
     def tell(self, fs: Any, mds: str, prefix: str, **arguments: Any) -> Any:
         """Host.tell."""
-        assert (mds, prefix, arguments) == ("m0", "config get", {"var": "mds_bal_interval"})
+        assert (mds, prefix, set(arguments)) == ("m0", "config get", {"var"})
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -92,3 +101,23 @@ def test_beats_are_as_rank_0_has_them() -> None:
         host.answer = answer
         assert beat_interval(host, host.state, None) == 10
         assert beat_interval(host, host.state, 40) == 40, "a push is a new FSMap"
+
+
+def test_ticks_are_as_rank_0_has_them() -> None:
+    host: Any = Told()
+    assert tick_interval(host, host.state, 5.0) == 2.0
+    for answer in (Unavailable("no answer"), {}, {"mds_tick_interval": "odd"}):
+        host.answer = answer
+        assert tick_interval(host, host.state, 7.0) == 7.0
+
+
+@pytest.mark.parametrize(("his", "told"), [("", 5.0), ("3.000000", 3.0)])
+def test_ticks_that_the_scheduler_makes_short_are_as_an_operator_has_them(his: str, told: float) -> None:
+    host: Any = Told()
+    host.answer = {"mds_tick_interval": QUICK}
+    host.options[TICK] = his
+    scheduler = SharedOption(host, TICK, "tick/1", QUICK)
+    scheduler.take()
+    assert (host.options[TICK], tick_interval(host, host.state, 5.0)) == (QUICK, told)
+    scheduler.give_back(his)
+    assert tick_interval(host, host.state, 5.0) == 1.0, "of one daemon, or of a file"

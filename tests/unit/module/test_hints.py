@@ -82,6 +82,17 @@ def test_the_interval_of_beats_is_told_when_it_is_not_the_mdss_default() -> None
     assert read(replace(HINTS, interval=20))["interval"] == 20
 
 
+@pytest.mark.parametrize(
+    ("interval", "tick", "beat"),
+    [
+        *((10, 5.0, None), (6, 5.0, None), (3, 5.0, 5), (11, 5.0, 15), (6, 2.5, 7.5), (4, 1.0, 4)),
+        *((0, 5.0, 0), (10, 0.0, None)),
+    ],
+)
+def test_beats_that_are_told_are_whole_ticks_apart(interval: int, tick: float, beat: float | None) -> None:
+    assert read(replace(HINTS, interval=interval, tick=tick)).get("interval") == beat
+
+
 def test_a_name_follows_the_content() -> None:
     names = [policy_object("lunule", h, "return {}")[0] for h in (HINTS, HINTS, replace(HINTS, capacity=1.0))]
     assert names[0] == names[1] != names[2]
@@ -148,6 +159,7 @@ def test_growth_is_told_for_a_beat_and_not_for_an_epoch_that_has_many() -> None:
         (replace(HINTS, threshold=0.1), True),
         (replace(HINTS, selection="heat"), True),
         (replace(HINTS, interval=20), True),
+        (replace(HINTS, tick=1.0), True),
         (replace(HINTS, growth={0: Growth(100.0, 50.0)}), True),
         (replace(HINTS, expires=99), False),
     ],

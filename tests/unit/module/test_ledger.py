@@ -13,12 +13,13 @@ from scheduled import Cluster, Manager
 
 from mds_partitioner import clock
 from mds_partitioner.ceph.shared_option import SharedOption
+from mds_partitioner.ceph.tick import QUICK, TICK
 from mds_partitioner.errors import InDoubt, JournalError, Unavailable
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.monitor import health
 from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, UNDOING, Kept
-from mds_partitioner.schedule.tick_interval import LATE, QUICK, TICK, TickInterval
+from mds_partitioner.schedule.tick_interval import LATE, TickInterval
 
 OTHER = 2
 AT_LAST = 10.0  # s

@@ -15,6 +15,7 @@ from scheduled import NOGROUP, Cluster, Manager, _heat, fewer
 
 from mds_partitioner.act.run import DONE, PAUSED, READY, ROLLED_BACK, STOPPED
 from mds_partitioner.ceph.shared_option import SharedOption
+from mds_partitioner.ceph.tick import TICK
 from mds_partitioner.errors import (
     BadInput,
     Busy,
@@ -38,7 +39,6 @@ from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, 
 from mds_partitioner.schedule.looker import TOO_OLD, Looker
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
-from mds_partitioner.schedule.tick_interval import TICK
 from mds_partitioner.schedule.watch import CALM
 from mds_partitioner.workers import GivenUp
 

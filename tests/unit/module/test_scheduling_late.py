@@ -34,6 +34,7 @@ from mds_partitioner.act.run import (
 )
 from mds_partitioner.act.sight import SELDOM
 from mds_partitioner.ceph.host import FS_TIMEOUT
+from mds_partitioner.ceph.tick import QUICK, TICK
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.model import FsState, HealthCheck
@@ -41,7 +42,6 @@ from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP
 from mds_partitioner.schedule.orders import _left
 from mds_partitioner.schedule.record import ACT, HOUR, OFF, begun, made, scattered
-from mds_partitioner.schedule.tick_interval import QUICK, TICK
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
 LONG = int(EXPIRES) + 10  # s

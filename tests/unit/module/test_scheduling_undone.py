@@ -28,6 +28,7 @@ from mds_partitioner.act.run import (
     Head,
     Run,
 )
+from mds_partitioner.ceph.tick import TICK
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import Busy, JournalError, NotFound, Unavailable
 from mds_partitioner.model import HealthCheck
@@ -40,7 +41,6 @@ from mds_partitioner.schedule.core.view import Move, Scatter
 from mds_partitioner.schedule.looker import Looker
 from mds_partitioner.schedule.plans import owned, undone
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains, put_back
-from mds_partitioner.schedule.tick_interval import TICK
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
 

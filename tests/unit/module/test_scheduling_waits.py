@@ -17,6 +17,7 @@ from test_scheduling import AT_LAST, churned, loads, pins, until_moving
 
 from mds_partitioner import clock
 from mds_partitioner.act.run import DONE, PAUSED, ROLLED_BACK, Run
+from mds_partitioner.ceph.tick import QUICK, TICK
 from mds_partitioner.engine.reasons import PINNED_BY_OPERATOR
 from mds_partitioner.errors import Busy, InDoubt, JournalError, Unavailable
 from mds_partitioner.model import HealthCheck, Subtree
@@ -39,7 +40,6 @@ from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, HOUR, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.rounds import UNRIPE
-from mds_partitioner.schedule.tick_interval import QUICK, TICK
 from mds_partitioner.verify.guards import FOLLOWS_PINS
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}

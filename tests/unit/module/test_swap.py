@@ -13,12 +13,12 @@ from scheduled import SETTINGS, Cluster, Manager
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.registry import Plans
 from mds_partitioner.act.run import APPLIED, DONE, PAUSED, RUNNING, STOPPED, Record, Run
+from mds_partitioner.ceph.tick import TICK
 from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.report.partition import removed_state
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, UNDOING
-from mds_partitioner.schedule.tick_interval import TICK
 from mds_partitioner.schedule.watch import Watch
 
 HELD = "has other pools than when this was made"

@@ -67,11 +67,14 @@ def test_the_journal_knows_the_old_balancer_before_anything_changes() -> None:
     assert cluster.state.balancer.startswith("mds_partitioner.lunule.")
 
 
-@pytest.mark.parametrize("interval", [10, 20])
-def test_what_was_written_is_read_again(interval: int) -> None:
+@pytest.mark.parametrize(("interval", "tick"), [(10, 5.0), (20, 1.0)])
+def test_what_was_written_is_read_again(interval: int, tick: float) -> None:
     cluster = FakeCluster()
-    switch = push(cluster, replace(fresh(cluster), hints=replace(HINTS, interval=interval)), 1000.0)
+    hints = replace(HINTS, interval=interval, tick=tick)
+    switch = push(cluster, replace(fresh(cluster), hints=hints), 1000.0)
     assert switching.load(cluster.store)[0] == {1: switch}
+    named = [name in cluster.store.data["balance/1"] for name in ('"interval"', '"tick"')]
+    assert named == [interval != 10, tick != 5.0], "older versions refuse a field more"
 
 
 @pytest.mark.parametrize("broken", ['{"fs": 1}', "{", "[]", "null", '{"hints": {"growth": 1}}'])
