@@ -100,6 +100,7 @@ class Module(
             *(self.host, self.engine.call, self.ranks, self.ledger, plans, self.partitioner.undo, balances),
             lambda: (self.settings(), SchedulerSettings.read(self)),
             self.log,
+            left=self.balancer.left,
             planned=self.wake,
             failed=self._errors.of(SCHEDULE),
         )

@@ -248,6 +248,12 @@ class Balancer:
             if (watch := self._watches.get(switch.fscid)) is not None and watch.fallbacks
         }
 
+    def left(self, fs: FsState) -> str:
+        """Which MDS uses the built-in balancer in place of our policy beat after beat, and why; "": none."""
+        switches = (of for of in self._board.all() if of.fscid == fs.fscid and switching.effective(fs, of))
+        told = (of for switch in switches for of in self.watch(fs).fallbacks if of.goes_on(switch.hints.beat))
+        return next(map(str, told), "")
+
     def tick(self, each: Each = in_turn) -> None:
         """Finish what was begun; once an epoch, watch the beats and push the hints that changed."""
         self._forget_removed()

@@ -22,6 +22,7 @@ from ..observe.heat import meta_load
 FELL_BACK = "using old balancer; mantle failed for"  # begins the message: file names, in others, may hold it
 LOG_LINES = 1000  # of the cluster log, warnings and above: slow requests may be most of them
 INTERVAL = "mds_bal_interval"
+IN_A_ROW = 1.75  # beats between two that follow each other, at the most: some begin a tick late
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,20 @@ def unreadable_in(interval: int) -> str:
 @dataclass(frozen=True)
 class Fallback:
     """An MDS ("mds.NAME") that used the built-in balancer in place of our policy, its newest reason, when by
-    the log (Unix, s), and until when it is told (steady clock, s)."""
+    the log (Unix, s), until when it is told (steady clock, s), and when it had done so before (Unix, s)."""
 
     daemon: str
     reason: str
     at: float = field(default=0.0, compare=False)
     until: float = field(default=0.0, compare=False)
+    before: float = field(default=0.0, compare=False)
+
+    def goes_on(self, beat: float) -> bool:
+        """Did it in two beats in a row? One alone is a policy that was read too late, and passes by itself.
+
+        :param beat: s between two
+        """
+        return self.at - self.before < IN_A_ROW * beat
 
     def __str__(self) -> str:
         return f"{self.daemon}: {self.reason}"
@@ -136,7 +145,9 @@ def parse_fallbacks(lines: list[Mapping[str, Any]], objects: frozenset[str], sin
         balancer, _, reason = message.partition("balancer=")[2].partition(" : ")
         ours = message.startswith(FELL_BACK) and balancer in objects
         if ours and (at := _unix(str(line["stamp"]))) >= since:
-            found[str(line["name"])] = Fallback(str(line["name"]), reason, at)
+            daemon = str(line["name"])
+            before = found[daemon].at if daemon in found else 0.0
+            found[daemon] = Fallback(daemon, reason, at, before=before)
     return [of for _, of in sorted(found.items())]
 
 

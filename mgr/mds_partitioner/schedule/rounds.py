@@ -66,18 +66,21 @@ class Rounds:
         log: logging.Logger,
         now: Callable[[], Now] = clock.from_epoch,
         *,
+        left: Callable[[FsState], str],
         planned: Callable[[], None],
         failed: Callable[[], None],
         spent: Callable[[], float] = time.thread_time,
     ) -> None:
         """``undo`` begins a rollback. ``policy``: does a Mantle policy of ours balance a file system?
 
+        :param left: which MDS goes on without that policy, and why; "": none does
         :param planned: called when there is something to do
         :param failed: told of each failure
         :param spent: CPU seconds that the calling thread has taken so far
         """
         self._host, self._ranks, self._ledger, self._plans = host, ranks, ledger, plans
         self._policy, self._settings, self._log, self._now = policy, settings, log, now
+        self._left = left
         self._looker, self._tick_interval = Looker(host, engine, now), TickInterval(host, now)
         self._pools, self._pins = Pools(host, now), Obeyed(host, FOLLOWS_PINS)
         self._distributes = Obeyed(host, DISTRIBUTES)
@@ -321,7 +324,7 @@ class Rounds:
         now = self._now()
         return (
             paused(watch.kept, now)
-            or kept_out(fs, self._plans.of(fs), self._settings()[1], self._policy, now.wall)
+            or kept_out(fs, self._plans.of(fs), self._settings()[1], self._policy, self._left, now.wall)
             or self._unready(fs, watch, now)
         )
 

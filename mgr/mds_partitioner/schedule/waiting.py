@@ -35,14 +35,21 @@ def kept_out(
     runs: Sequence[Run],
     settings: SchedulerSettings,
     policy: Callable[[FsState], bool],
+    left: Callable[[FsState], str],
     now: float,
 ) -> str:
     """The hours, or who else moves directories.
 
     :param runs, policy: as ``automate``
+    :param left: which MDS goes on without that policy, and why; "": none does
     :param now: Unix, s
     """
-    return closed(datetime.fromtimestamp(now), settings) or _executing(runs) or automate(policy, runs, fs)
+    return (
+        closed(datetime.fromtimestamp(now), settings)
+        or _executing(runs)
+        or automate(policy, runs, fs)
+        or _without_policy(left(fs), fs)
+    )
 
 
 def unready(
@@ -79,6 +86,14 @@ def automate(policy: Callable[[FsState], bool], runs: Sequence[Run], fs: FsState
     return (
         f"'{fs.name}' has balance_automate on: its balancer would move what the scheduler moves; "
         f"{switched_on}run '{cure}' first"
+    )
+
+
+def _without_policy(left: str, fs: FsState) -> str:
+    return left and (
+        f"'{fs.name}' has MDSs that use the built-in balancer in place of its policy ({left}), and it would "
+        f"move what the scheduler moves: see 'ceph mds_partitioner balance status {fs.name}', or run "
+        f"'ceph mds_partitioner balance off {fs.name}'"
     )
 
 

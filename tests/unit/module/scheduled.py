@@ -322,6 +322,7 @@ class Manager:
         ranks = Ranks(host, _engine, lambda: SETTINGS, LOG, lambda: cluster.wall)
         nobody: Any = None
         self.woken = 0
+        self.left = ""  # which MDS goes on without our policy
         self.failures = {"moves": 0, "looks": 0}
         journal = Journal(host.store, host.incarnation())
         plans = Plans(host, journal, cluster.now, LOG)
@@ -346,6 +347,7 @@ class Manager:
             lambda: (SETTINGS, self.options.ours),
             LOG,
             cluster.now,
+            left=lambda fs: self.left,
             planned=self._wake,
             failed=lambda: self._failed("looks"),
             spent=spent,

@@ -734,6 +734,20 @@ def test_a_policy_that_an_operator_has_ended_does_not_pass_for_one_in_force(
     assert MgrModule._fallen_back(manager, cluster.state) is None
 
 
+def test_an_mds_that_goes_on_without_the_policy_is_told_apart_while_that_is_in_force(
+    cluster: Cluster, balancer: Balancer, time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balancer.on(cluster.state, "lunule", None, False)
+    once = Fallback("mds.m0", "late", time.now + 1)
+    goes_on = Fallback("mds.m1", "boom", time.now + 1, before=time.now - 9)
+    for told, left in (([once], ""), ([once, goes_on], "mds.m1: boom")):
+        monkeypatch.setattr(module, "fallbacks", lambda *_, told=told: told)
+        time.now += SETTINGS.epoch
+        balancer.tick()
+        assert balancer.left(cluster.state) == left
+    assert balancer.left(replace(cluster.state, balance_automate=False)) == ""
+
+
 def test_a_fallback_is_told_also_where_the_clock_was_put_back_since_it_was_turned_on(
     cluster: Cluster, ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,23 @@ def test_an_mds_that_fell_back_from_our_policy_is_named_with_its_newest_reason()
 
 
 @pytest.mark.parametrize(
+    ("stamps", "in_a_row"),
+    [
+        (("10:00:00",), False),
+        (("10:00:00", "10:00:30"), False),
+        (("10:00:00", "10:00:30", "10:00:40"), True),
+        (("10:00:00", "10:00:10", "10:00:40"), False),
+    ],
+)
+def test_one_beat_without_the_policy_is_told_from_beat_after_beat(
+    stamps: tuple[str, ...], in_a_row: bool
+) -> None:
+    lines = [line("mds_partitioner.lunule.1", f"2026-11-21T{at}.000000+0000") for at in stamps]
+    (fell,) = parse_fallbacks([*lines, line("mine.lua")], OURS, AT - 1)
+    assert fell.goes_on(10.0) is in_a_row
+
+
+@pytest.mark.parametrize(
     ("entry", "since"),
     [
         (line("mine.lua"), AT - 1),

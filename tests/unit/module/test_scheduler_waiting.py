@@ -30,6 +30,10 @@ def ours(_: FsState) -> bool:
     return True
 
 
+def none(_: FsState) -> str:
+    return ""
+
+
 @pytest.mark.parametrize(
     ("pause", "until", "why"),
     [
@@ -47,10 +51,10 @@ def test_an_operators_pause_is_told_by_the_walls_clock(pause: bool, until: float
 def test_hours_come_before_plans_and_plans_before_the_balancer() -> None:
     fs, shut = replace(FakeCluster().state, balance_automate=True), replace(DEFAULTS, begin_time="2500")
     busy = [run(RUNNING)]
-    assert kept_out(fs, busy, shut, theirs, NOON).startswith("begin_time is '2500'")
-    assert kept_out(fs, busy, DEFAULTS, theirs, NOON) == "plan 'p' is running"
-    assert kept_out(fs, [], DEFAULTS, theirs, NOON) == automate(theirs, [], fs) != ""
-    assert kept_out(fs, [], DEFAULTS, ours, NOON) == ""
+    assert kept_out(fs, busy, shut, theirs, none, NOON).startswith("begin_time is '2500'")
+    assert kept_out(fs, busy, DEFAULTS, theirs, none, NOON) == "plan 'p' is running"
+    assert kept_out(fs, [], DEFAULTS, theirs, none, NOON) == automate(theirs, [], fs) != ""
+    assert kept_out(fs, [], DEFAULTS, ours, none, NOON) == ""
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,7 @@ def test_hours_come_before_plans_and_plans_before_the_balancer() -> None:
 def test_it_waits_for_plans_that_are_under_way_and_not_its_own(
     state: str, scheduled: bool, waits: bool
 ) -> None:
-    why = kept_out(FakeCluster().state, [run(state, scheduled=scheduled)], DEFAULTS, theirs, NOON)
+    why = kept_out(FakeCluster().state, [run(state, scheduled=scheduled)], DEFAULTS, theirs, none, NOON)
     assert why == (f"plan 'p' is {state}" if waits else "")
 
 
@@ -74,6 +78,13 @@ def test_a_balancer_that_is_on_is_switched_off_first_unless_a_policy_of_ours_bal
     on = replace(FakeCluster().state, balance_automate=True)
     assert "run 'ceph fs set cephfs balance_automate false' first" in automate(theirs, [], on)
     assert automate(ours, [], on) == automate(theirs, [], replace(on, balance_automate=False)) == ""
+
+
+def test_it_waits_for_mdss_that_go_on_without_our_policy_and_says_what_to_type() -> None:
+    on = replace(FakeCluster().state, balance_automate=True)
+    why = kept_out(on, [], DEFAULTS, ours, lambda fs: "mds.a: (2) No such file or directory", NOON)
+    assert "built-in balancer in place of its policy (mds.a: (2) No such file or directory)" in why
+    assert why.endswith("or run 'ceph mds_partitioner balance off cephfs'")
 
 
 def test_what_the_cluster_lacks_comes_before_what_was_not_told_yet() -> None:

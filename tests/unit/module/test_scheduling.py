@@ -366,6 +366,20 @@ def test_it_acts_beside_a_policy_of_ours_until_an_operator_sets_another_balancer
     assert "its balancer would move" in manager.scheduling.watch(manager.fs).decision.why
 
 
+def test_it_does_not_act_beside_mdss_that_have_left_our_policy_and_goes_on_when_they_are_back(
+    cluster: Cluster, manager: Manager
+) -> None:
+    cluster.state = replace(cluster.state, balance_automate=True, balancer="mds_partitioner.lunule.1")
+    manager.left = "mds.a: (2) No such file or directory"
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST)
+    assert pins(cluster) == []
+    assert manager.left in manager.scheduling.watch(manager.fs).decision.why
+    manager.left = ""
+    manager.run(AT_LAST)
+    assert pins(cluster)
+
+
 def test_it_does_not_act_beside_a_plan_nor_a_plan_beside_it(cluster: Cluster, manager: Manager) -> None:
     run = manager.partitioner.plans.propose(manager.fs, plan(cluster, {100: 1}))
     run.plan = replace(run.plan, scheduled=False, name="mine")
