@@ -64,6 +64,7 @@ from .run import (
     of_scheduler,
     outdated,
     removed,
+    retold,
     returned,
     stopped_with_fs,
     user_of,
@@ -174,7 +175,7 @@ class Executor:
     def _wait(self, run: Run, began: Head, why: str, *, over: bool = False) -> None:
         """``over``: of an operator's pause nothing is left."""
         waits = paused(began, why, over=over)
-        if waits != began:
+        if waits != began and not retold(began, waits):
             self._log.warning("plan %s waits: %s", run.plan.name, why)
         try:
             self._change(run, began, waits)
@@ -184,7 +185,9 @@ class Executor:
 
     def _change(self, run: Run, began: Head, head: Head) -> None:
         if run.head is began and not run.memory.halted:
-            self._journal.replace_head(run, began, head)
+            # Reasons count seconds and requests, and each write is the mon's.
+            change = self._journal.retell if retold(began, head) else self._journal.replace_head
+            change(run, began, head)
 
     def _leave_unwanted(self, run: Run, began: Head, settings: Settings, now: Now) -> None:
         """What the scheduler decided before it was stopped, or too long ago, is not begun any more, and the

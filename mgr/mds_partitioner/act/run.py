@@ -305,6 +305,11 @@ def paused_by_guard(head: Head) -> bool:
     return head.state == PAUSED and not head.by_operator
 
 
+def retold(before: Head, head: Head) -> bool:
+    """Does it wait for the cluster as before, and only says so in other words?"""
+    return paused_by_guard(before) and head != before == replace(head, why=before.why)
+
+
 def way_home(step: Step, old: str, ranks: Iterable[int]) -> str | None:
     """The pin that takes a directory home before its old pin, none, is put back; None when not needed."""
     if step.kind != PIN_STEP or old != str(NO_PIN) or step.home not in ranks:

@@ -1483,6 +1483,35 @@ def test_a_plan_that_waits_does_not_write_its_head_again_and_again() -> None:
     assert len(cluster.events) == written
 
 
+@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize("back", [False, True])
+def test_a_reason_that_counts_is_told_as_it_is_now_and_written_once(
+    busy: bool, back: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The oldest request is blocked for longer each time that the cluster is asked."""
+    cluster = FakeCluster(lag=10_000 if back else 1)
+    manager = Manager(cluster)
+    run = started(cluster, manager, MOVES)
+    if back:
+        manager.tick(run)
+        manager.journal.head(run, state=ROLLING_BACK)
+    cluster.busy = busy and not back  # a rollback would go on
+    cluster.why = "MDS_SLOW_REQUEST: blocked for 30 secs"
+    manager.tick(run)
+    written = len(cluster.events)
+    for seconds in (35, 40, 45):
+        cluster.why = f"MDS_SLOW_REQUEST: blocked for {seconds} secs"
+        manager.tick(run)
+        assert (run.head.state, run.head.why) == (PAUSED, cluster.why)
+    assert (len(cluster.events), caplog.text.count("waits:")) == (written, 1)
+    manager = Manager(cluster)
+    (run,) = manager.runs
+    manager.tick(run)
+    assert (run.head.why, run.heading()) == (cluster.why, ROLLING_BACK if back else RUNNING)
+    cluster.why, cluster.lag = None, 1
+    until(manager, run, ROLLED_BACK if back else DONE)
+
+
 def test_a_plan_that_is_halted_begins_nothing_more_in_the_same_tick() -> None:
     cluster = FakeCluster(lag=0)
     manager = Manager(cluster)
