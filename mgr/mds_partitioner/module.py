@@ -126,7 +126,7 @@ class Module(
             lambda: health.scheduler_advises(self.monitor.snapshot, self._lasts()),
             lambda: health.scheduler_misjudges(self.monitor.snapshot),
             lambda: health.stale(self._late(), self.monitor.snapshot.time, self.get_mgr_id()),
-            lambda: health.unjudged(self.monitor.snapshot, time.time()),
+            lambda: health.unjudged(self.monitor.snapshot, time.monotonic()),
             lambda: health.engine_down(self.monitor.snapshot),
             lambda: health.endpoint_down(self.endpoint.failed, self.get_mgr_id()),
         ]

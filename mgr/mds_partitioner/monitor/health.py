@@ -301,7 +301,7 @@ def stale(late: float, ended: float, manager: str) -> list[Check]:
 
 def unjudged(snapshot: Snapshot, now: float) -> list[Check]:
     """File systems that have not been judged for a while, but for those that the engine fails at. ``now``:
-    Unix, s"""
+    steady clock, s"""
     detail = tuple(
         f"'{s.fs}': not judged for {lasting(now - s.unjudged_since)}: {s.problem}; 'ceph mds_partitioner "
         f"imbalance {s.fs}' judges it now, and says what fails then"

@@ -83,7 +83,7 @@ class Past:
     before: tuple[int, int, float | None] = (0, 0, None)
     streaks: Streaks = field(default_factory=Streaks)
     streaks_before: Streaks = field(default_factory=Streaks)
-    unjudged_since: float | None = None  # Unix, s
+    unjudged_since: float | None = None  # steady clock, s
 
     def begin(self) -> None:
         """An epoch more."""
@@ -123,13 +123,13 @@ class Past:
         while self.history and self.history[0].time < now - HISTORY:
             self.history.popleft()
 
-    def count(self, sample: FsSample) -> None:
-        """Remember what was so in the newest epoch, as it was sampled last."""
+    def count(self, sample: FsSample, now: float) -> None:
+        """Remember what was so in the newest epoch, as it was sampled last. now: steady clock, s"""
         self.streaks = continued(self.streaks_before, sample)
         if not sample.unjudged:
             self.unjudged_since = None
         elif self.unjudged_since is None:
-            self.unjudged_since = sample.time
+            self.unjudged_since = now
 
 
 def observed(

@@ -202,7 +202,7 @@ class Monitor:
             self._log.exception("monitoring of %s", fs.name)
             self._errors.count(OBSERVE)
             sample = failed(fs, Unavailable(unexpected(e)), time.time())
-        memory.count(sample)
+        memory.count(sample, now)
         return replace(
             sample,
             uneven_epochs=memory.uneven_epochs,  # also of an epoch that cannot be judged

@@ -144,7 +144,7 @@ class FsSample:
     analyzing: float | None = None  # how far an analysis is, 0 to 1; None: none runs
     engine_problem: str = ""  # why the engine gave no judgement of it in this epoch
     streaks: Streaks = field(default_factory=Streaks)
-    unjudged_since: float | None = None  # seconds since the Unix epoch; None: it is judged, or need not be
+    unjudged_since: float | None = None  # steady clock, s; None: it is judged, or need not be
 
     @property
     def observed(self) -> bool:

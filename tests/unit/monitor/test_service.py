@@ -22,7 +22,7 @@ from mds_partitioner.judge.history import SOON
 from mds_partitioner.loop import Loop
 from mds_partitioner.model import FsState, MdsInfo
 from mds_partitioner.monitor import service
-from mds_partitioner.monitor.health import engine_down, imbalanced
+from mds_partitioner.monitor.health import engine_down, imbalanced, unjudged
 from mds_partitioner.monitor.metrics import PREFIX, families
 from mds_partitioner.monitor.options import MonitorSettings
 from mds_partitioner.monitor.page import page
@@ -138,12 +138,13 @@ class Now:
     """Stands for the module time."""
 
     now = 0.0
+    put_back = 0.0  # s, by which the host's clock was
 
     def monotonic(self) -> float:
         return self.now
 
     def time(self) -> float:
-        return self.now
+        return self.now - self.put_back
 
 
 class Others:
@@ -615,6 +616,21 @@ def test_since_when_a_file_system_is_not_judged_is_told_however_often_the_epoch_
     assert monitor.snapshot.filesystems[0].unjudged_since is None
 
 
+def test_a_clock_that_is_put_back_ends_no_warning_that_nothing_is_judged_nor_delays_one(
+    monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, told = Now(), []
+    at.now = 10_000.0
+    monkeypatch.setattr(service, "time", at)
+    cluster.problem = Unavailable("no counter")
+    for seconds, at.put_back in ((0.0, 900.0), (60.0, 4500.0), (120.0, 4500.0), (130.0, 8100.0)):
+        at.now = 10_000.0 + seconds
+        monitor.epoch(at.now)
+        told.append([check.detail[0] for check in unjudged(monitor.snapshot, at.monotonic())])
+    assert [bool(detail) for detail in told] == [False, False, True, True]
+    assert told[-1][0].startswith("'cephfs': not judged for 2 min: no counter")
+
+
 def test_beside_a_silent_rank_a_bad_option_is_what_keeps_all_from_being_judged(
     monitor: Monitor, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -666,9 +682,9 @@ def test_an_epoch_that_cannot_be_judged_ends_no_row_of_uneven_ones(
     for _ in range(3):
         sampled(monitor)
     engine.problem = Unavailable("the engine failed")
-    (unjudged,) = imbalanced(replace(monitor.snapshot, filesystems=(sampled(monitor),)), 3, 0.0)
-    assert "uneven for 3 epochs when it was judged last" in unjudged.detail[0]
-    assert "the engine failed: see 'ceph fs status cephfs'" in unjudged.detail[0]
+    (check,) = imbalanced(replace(monitor.snapshot, filesystems=(sampled(monitor),)), 3, 0.0)
+    assert "uneven for 3 epochs when it was judged last" in check.detail[0]
+    assert "the engine failed: see 'ceph fs status cephfs'" in check.detail[0]
     engine.problem, cluster.problem = None, Unavailable("no counter")
     assert sampled(monitor).uneven_epochs == 3
     cluster.problem, cluster.state = None, replace(FS, mds=(), ranks_in=())
