@@ -8,6 +8,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Protocol, TypeVar
 
 from ..ceph.filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN, FileSystem
@@ -15,6 +16,9 @@ from ..ceph.host import Host, fs_state
 from ..ceph.shared_option import SharedOption
 from ..errors import CephError, NotFound, Unavailable
 from ..model import NO_PIN, FsState
+from ..observe.children import Placed
+from ..observe.subtrees import ancestors
+from ..plan.circumstances import placing
 from ..plan.plan import AUTOMATE, CONFIG_STEP, DISTRIBUTED_STEP, MASK_STEP, PIN_STEP, Step
 from ..plan.ranks import parse_ranks
 from ..policy.switch import policy_in_force, turning_off
@@ -43,7 +47,6 @@ class Change(Protocol):
     def write(self, value: str, was: str, may: Callable[[], bool]) -> None: ...
     def arrived(self, value: str) -> bool: ...
     def in_doubt(self) -> str: ...
-    def ephemeral(self) -> bool: ...
 
 
 class Whereabouts(Protocol):
@@ -107,6 +110,11 @@ class DirectoryChange(ABC):
     def empty(self) -> bool:
         """Is there nothing in it? MDSs export nothing that is empty: it moves with the first that is made."""
         return self.get(lambda mount: mount.entries(self.path)) == 0
+
+    def above(self) -> dict[str, Placed]:
+        """The directories above it whose own settings place all below them, by path."""
+        over = [path for path in ancestors(self.path) if path not in (self.path, "/")]
+        return self.get(partial(placing, over))
 
     @abstractmethod
     def held(self, mount: FileSystem) -> bool:
@@ -234,10 +242,6 @@ class SettingChange:
         late = self.host.mon_in_flight(prefix="fs set", fs_name=self.fs.name, var=self.name)
         return UNANSWERED if late else ""
 
-    def ephemeral(self) -> bool:
-        """No directory."""
-        return False
-
 
 @dataclass(frozen=True)
 class AutomateChange(SettingChange):
@@ -287,10 +291,6 @@ class ConfigChange:
             if self.option.is_operators()
             else ""
         )
-
-    def ephemeral(self) -> bool:
-        """No directory."""
-        return False
 
 
 def _check(change: Change, name: str, was: str, may: Callable[[], bool]) -> None:

@@ -52,7 +52,7 @@ class Seen:
     :ivar arrived: the MDSs follow the value
     :ivar made: this manager, or one before it, has set the value and was told so, or this one has seen it
     :ivar in_doubt: in words, that a change of it was given up and may still be made
-    :ivar held: in words, an operator's own setting that places what is in it; asked until the value is set
+    :ivar held: in words, an operator's own setting that places it, or what is in it; asked until it is set
     :ivar barred: in words, why it must not be set, force or not
     :ivar waited: s since this manager first saw the record in its state, on the steady clock
     :ivar shared: a policy of ours has switched it on, and puts back what there was without both

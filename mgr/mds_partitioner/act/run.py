@@ -13,6 +13,7 @@ from ..ceph.host import FS_TIMEOUT
 from ..clock import Now
 from ..errors import JournalError, NotFound
 from ..model import NO_PIN, other_pools
+from ..observe.children import Placed
 from ..observe.subtrees import ancestors
 from ..plan.plan import (
     AUTOMATE,
@@ -91,6 +92,8 @@ class Memory:
     :ivar asked: when it was asked last whether a step has arrived, steady clock, s
     :ivar loaded: when MDSs were made to read its directory last, likewise
     :ivar since: when a step was first seen in its state, steady clock, s
+    :ivar above: when it was read what places directories from above, steady clock, s, and what did, by the
+        path of what they are in
     :ivar troubles: steps that Ceph did not let it read or set at the last try, and its words; the one that
         was tried longest ago first
     :ivar doubtful: of these, those of which an earlier change was not answered
@@ -115,6 +118,7 @@ class Memory:
     asked: dict[int, float] = field(default_factory=dict)
     loaded: dict[int, float] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
+    above: tuple[float, dict[str, Mapping[str, Placed]]] = field(default_factory=lambda: (-math.inf, {}))
     troubles: dict[int, str] = field(default_factory=dict)
     doubtful: set[int] = field(default_factory=set)
     hung: float = math.inf

@@ -6,14 +6,27 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from ..clock import Now
 from ..errors import CephError, PartitionerError
-from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, RANK_MASK
+from ..model import NO_PIN
+from ..observe.children import Placed
+from ..plan.fixed import inherited
+from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, PIN_STEP, RANK_MASK
 from .changes import AutomateChange, Change, ConfigChange, DirectoryChange, PinChange, asks_all
 from .choice import begun_by_another, replaced_since, taken_since
 from .core import SETTLED, Seen, left_before, same
-from .run import INTENT, ROLLING_BACK, UNDOING, Run, on_way_home
+from .run import (
+    INTENT,
+    ROLLING_BACK,
+    UNDOING,
+    Run,
+    of_scheduler,
+    on_way_home,
+    owned_values,
+    steps_in_force,
+)
 
 SELDOM = 5.0  # s between two questions to all MDSs
 AGAIN = 60.0  # s after which what has not come, and was read so that it does, is read once more
@@ -61,7 +74,7 @@ class Sight:
             value,
             arrived=there or empty,
             made=i in memory.made,
-            held=self._held(run, i, change, value),
+            held=self._held(run, i, change, value, now),
             barred=self._barred(run, i, change, value)
             or self._begun_by_another(run, i, value)
             or left_before(run.plan, run.records, i),
@@ -107,12 +120,35 @@ class Sight:
             return ""
         return "another plan of the scheduler is still about to set it, or to put it back"
 
-    def _held(self, run: Run, i: int, change: Change, value: str) -> str:
+    def _held(self, run: Run, i: int, change: Change, value: str, now: Now) -> str:
         """An operator may have set it since the plan was made, or where the MDSs do not show it yet; also
         since the record was written, until the value is set."""
-        if not _to_be_set(run, i, value) or not change.ephemeral() or self.distributes(run, i):
+        if not (isinstance(change, DirectoryChange) and _to_be_set(run, i, value)):
             return ""
-        return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
+        if change.ephemeral() and not self.distributes(run, i):
+            return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
+        return self._held_above(run, change, now)
+
+    def _held_above(self, run: Run, change: DirectoryChange, now: Now) -> str:
+        """Without force a plan moves nothing below what an operator has placed, so he did that since. The
+        scheduler looks each time before it decides."""
+        if run.plan.force or of_scheduler(run):
+            return ""
+        at, known = run.memory.above
+        if at != now.steady:
+            known = {}
+            run.memory.above = now.steady, known
+        parent = change.path.rpartition("/")[0]
+        if parent not in known:
+            known[parent] = change.above()
+        found = inherited(change.path, known[parent], partial(self._ours, run.plan.fscid))
+        return f"{found.reason}: {found.why}" if found is not None else ""
+
+    def _ours(self, fscid: int, at: Placed) -> bool:
+        """Has this module set what places all in a directory, or may it have?"""
+        values = owned_values(steps_in_force(self._runs(), fscid))
+        kind, value = (PIN_STEP, str(at.pin)) if at.pin != NO_PIN else (DISTRIBUTED_STEP, "1")
+        return (at.pin != NO_PIN or at.distributed) and value in values.get((kind, at.ino, ""), ())
 
     def distributes(self, run: Run, i: int) -> bool:
         """Is an ephemeral pin that is there this module's? None is where a step is to distribute."""

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from ..ceph.filesystem import NO_MASK
@@ -59,9 +61,9 @@ def operators(seen: Settled, c: Circumstances) -> Fixed | None:
         return Fixed(EPHEMERAL_PIN)
     if pin != NO_PIN and not c.owns_pin(ino, pin) and not c.force:
         return Fixed(PINNED_BY_OPERATOR)
-    if c.above and not c.force and (from_above := inherited(seen.directory.path, c)):
+    if c.above and not c.force and (above := inherited(seen.directory.path, c.above, partial(_ours, c))):
         stays = "" if pin == NO_PIN else f"; a pin of this module keeps it on rank {pin}"
-        return replace(from_above, why=from_above.why + stays)
+        return replace(above, why=above.why + stays)
     if c.mask_of(ino) != NO_MASK and not c.owns_mask(ino) and not c.force:
         return Fixed(MASKED_BY_OPERATOR)
     if ino in c.confined and not c.force:  # a pin would win
@@ -90,21 +92,19 @@ def releasable(at: Subtree, c: Circumstances) -> bool:
     return c.force or c.owns_pin(at.ino, at.pin)
 
 
-def inherited(directory: str, c: Circumstances) -> Fixed | None:
-    """The nearest setting above a directory that places it, if an operator made it."""
-    for path in ancestors(directory):
-        at = c.above.get(path)
-        if at is None or path == directory:
-            continue
-        if at.pin != NO_PIN:
-            ours = c.owns_pin(at.ino, at.pin)
-            return None if ours else Fixed(PINNED_BY_OPERATOR, f"{path!r} is pinned to rank {at.pin}")
-        return None if _ours(at, c) else Fixed(EPHEMERAL_PIN, f"{path!r} distributes what is in it")
-    return None
+def inherited(directory: str, above: Mapping[str, Placed], ours: Callable[[Placed], bool]) -> Fixed | None:
+    """The nearest setting above a directory that places it, if an operator made it. ``above``: by path"""
+    at = next((above[path] for path in ancestors(directory) if path != directory and path in above), None)
+    if at is None or ours(at):
+        return None
+    if at.pin != NO_PIN:
+        return Fixed(PINNED_BY_OPERATOR, f"{at.path!r} is pinned to rank {at.pin}")
+    return Fixed(EPHEMERAL_PIN, f"{at.path!r} distributes what is in it")
 
 
-def _ours(at: Placed, c: Circumstances) -> bool:
-    return at.distributed and c.owns_distributed(at.ino)
+def _ours(c: Circumstances, at: Placed) -> bool:
+    pinned = at.pin != NO_PIN
+    return c.owns_pin(at.ino, at.pin) if pinned else at.distributed and c.owns_distributed(at.ino)
 
 
 def rests_until(
