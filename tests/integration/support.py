@@ -21,12 +21,13 @@ NOGROUP = "/volumes/_nogroup"
 POLL = 0.3  # s
 PATIENCE = 240.0  # s; only what never comes takes so long
 INSIDE = Path(__file__).with_name("sandboxed.py").read_text()
-# Ceph's own intervals, for tests that wait for what comes of them: counters, pins and health in a second. The
-# graces are long: a busy machine's daemons may be held up, and a test that kills one says so itself.
+# Ceph's own intervals, for tests that wait for what comes of them: counters, pins and health in a second. An
+# MDS that ticks as often as the scheduler has it would not be told by it. The graces are long: a busy
+# machine's daemons may be held up, and a test that kills one says so itself.
 QUICK = {
     "mgr_stats_period": "1",
     "mgr_tick_period": "1",
-    "mds_tick_interval": "1",
+    "mds_tick_interval": "1.1",
     "mon_mgr_beacon_grace": "60",
     "mds_beacon_grace": "60",
 }

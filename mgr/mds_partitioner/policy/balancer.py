@@ -14,6 +14,7 @@ from .. import clock
 from ..abreast import Each, in_turn
 from ..ceph.host import Host
 from ..ceph.shared_option import sweep
+from ..ceph.tick import USUAL_TICK
 from ..clock import Now
 from ..errors import Busy, NotPermitted, PartitionerError, Unheard, unexpected
 from ..judge.history import History
@@ -31,7 +32,6 @@ from .beats import Fallback, beat_interval, fallbacks, last_beat, remembered, ti
 from .decisions import Watch
 from .hints import (
     PREFIX,
-    TICKS,
     Hints,
     growth,
     make_hints,
@@ -414,7 +414,7 @@ class Balancer:
         self, fs: FsState, settings: Settings, capacity: float | None, now: Now, before: Switch | None
     ) -> Hints:
         interval = beat_interval(self._host, fs, None if before is None else before.hints.interval)
-        tick = tick_interval(self._host, fs, TICKS if before is None else before.hints.tick)
+        tick = tick_interval(self._host, fs, USUAL_TICK if before is None else before.hints.tick)
         return make_hints(fs, settings, capacity, self._resting(fs, now), interval, tick)
 
     def _capacity(self, fs: FsState, now: Now) -> float | None:

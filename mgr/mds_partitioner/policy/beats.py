@@ -11,10 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from ..ceph.host import Host
-from ..ceph.shared_option import SharedOption, users
-from ..ceph.tick import QUICK, TICK
+from ..ceph.tick import Ticks, ticks
 from ..clock import Now
-from ..errors import PartitionerError, Unavailable
+from ..errors import PartitionerError
 from ..model import FsState
 from ..observe.heat import meta_load
 
@@ -78,28 +77,25 @@ def beat_interval(host: Host, fs: FsState, before: int | None) -> int:
 
     :param before: as it was, for when that does not answer; None: as the mon has it then
     """
-    with suppress(PartitionerError, KeyError, ValueError):
-        return int(_of_rank_0(host, fs, INTERVAL))
+    first = _rank_0(fs)
+    if first is not None:
+        with suppress(PartitionerError, KeyError, ValueError):
+            return int(host.tell(fs, first, "config get", var=INTERVAL)[INTERVAL])
     return int(host.config(INTERVAL)) if before is None else before
 
 
 def tick_interval(host: Host, fs: FsState, before: float) -> float:
     """s between two ticks of rank 0, as an operator has it: the scheduler makes them short for a while.
 
-    :param before: as it was, for when nobody says
+    :param before: as it was, for when that does not answer
     """
-    with suppress(PartitionerError, KeyError, ValueError):
-        if users(host.store, TICK):
-            return float(SharedOption(host, TICK, "", QUICK).read() or before)
-        return float(_of_rank_0(host, fs, TICK))
-    return before
+    first = _rank_0(fs)
+    found = None if first is None else ticks(host, fs, (first,)).get(first)
+    return found.operators if isinstance(found, Ticks) else before
 
 
-def _of_rank_0(host: Host, fs: FsState, option: str) -> Any:
-    first = next((m.name for m in fs.active() if m.rank == 0), None)
-    if first is None:
-        raise Unavailable("rank 0 is not active")
-    return host.tell(fs, first, "config get", var=option)[option]
+def _rank_0(fs: FsState) -> str | None:
+    return next((m.name for m in fs.active() if m.rank == 0), None)
 
 
 def unreadable_in(interval: int) -> str:

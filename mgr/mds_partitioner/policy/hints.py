@@ -8,13 +8,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..ceph.tick import USUAL_TICK
 from ..model import FsState
 from ..options import Settings
 from ..plan.ranks import balanced_ranks, mask_of
 
 PREFIX = "mds_partitioner."  # of every object that the module writes into a metadata pool
 INTERVAL = 10  # s, where nobody has set mds_bal_interval
-TICKS = 5.0  # s apart, where nobody has set mds_tick_interval
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Hints:
     expires: int = 0  # Unix time in s, of the growth
     selection: str = "mindex"  # for MDSs with our hook
     interval: int = INTERVAL  # mds_bal_interval, s
-    tick: float = TICKS  # mds_tick_interval, s
+    tick: float = USUAL_TICK  # mds_tick_interval, s
 
     @property
     def beat(self) -> float:
@@ -117,7 +117,7 @@ def make_hints(
     capacity: float | None,
     resting: Sequence[int],
     interval: int = INTERVAL,
-    tick: float = TICKS,
+    tick: float = USUAL_TICK,
 ) -> Hints:
     """Hints without a forecast."""
     return Hints(

@@ -16,12 +16,13 @@ from typing import Any, Union
 
 from ..ceph.host import Host
 from ..ceph.shared_option import SharedOption
+from ..ceph.tick import USUAL_TICK
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import AUTOMATE
 from ..plan.ranks import mask_of
 from ..store import NewerFormat, Store, by_fs, marked, unmarked
-from .hints import INTERVAL, PREFIX, TICKS, Growth, Hints
+from .hints import INTERVAL, PREFIX, Growth, Hints
 
 RECORDS, POOLS = "balance/", "balance-pool/"  # keys: one a file system
 TURNING_ON, ON, TURNING_OFF = "turning-on", "on", "turning-off"
@@ -122,7 +123,7 @@ def _switch(value: Mapping[str, object]) -> Switch:
 
 def _fields(switch: Switch) -> dict[str, Any]:
     fields = asdict(switch)
-    for name, usual in (("interval", INTERVAL), ("tick", TICKS)):
+    for name, usual in (("interval", INTERVAL), ("tick", USUAL_TICK)):
         if fields["hints"][name] == usual:
             del fields["hints"][name]  # versions that know of no other read such a record, too
     del fields["metadata_pool"]

@@ -222,9 +222,9 @@ class Orders:
             self._plans.finish(fs)
 
     def _hasten(self, fs: FsState, watch: Watch) -> None:
-        """Have MDSs look at their pins more often. They follow them all the same where the mon refuses it."""
+        """Have MDSs look at their pins more often. They follow them all the same where that fails."""
         try:
-            self._tick_interval.shorten(fs.fscid)
+            self._tick_interval.shorten(fs)
         except PartitionerError as e:
             self._log.warning("scheduler of %s: %s", fs.name, e)
             watch.problem = str(e)

@@ -16,6 +16,7 @@ from mds_partitioner.act.executor import Unwanted
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.mover import Mover
 from mds_partitioner.act.registry import Plans
+from mds_partitioner.ceph.tick import TICK, USUAL_TICK
 from mds_partitioner.clock import Now
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.errors import JournalError
@@ -122,7 +123,9 @@ class Cluster(FakeCluster):
         self.capacity = capacity
         self.wall, self.steady = BEGINNING, 100.0
         self.silent: set[str] = set()  # MDSs that do not answer
-        self.odd: dict[str, Any] = {}  # what MDSs say to whatever they are asked
+        self.odd: dict[str, Any] = {}  # what MDSs say to whatever they are asked; they do nothing
+        self.unheard: set[str] = set()  # MDSs that do what they are told, and do not answer in time
+        self.hurried: dict[str, float] = {}  # s between two ticks, of MDSs that were told at run time
         self.reports: dict[str, int] = {}  # that the manager has of an MDS, if not two
         self.passed: dict[str, float] = {}  # req/s that MDSs hand on to others
         self.made: dict[int, float] = {}  # Unix, s, by inode number
@@ -211,6 +214,8 @@ class Cluster(FakeCluster):
 
     def tell(self, fs: FsState, mds: str, prefix: str, **arguments: Any) -> Any:
         """Host.tell."""
+        if prefix.startswith("config "):
+            return self._configure(mds, prefix, **arguments)
         rank = int(mds[1:])
         if prefix == "dump dir":
             at = self._at(str(arguments["path"]))
@@ -229,6 +234,25 @@ class Cluster(FakeCluster):
         scattered = [(i, d) for i, d in self.directories.items() if d.scattered and self._part(i, rank)]
         return found + [_subtree(d.path, ino, rank, -1, ephemeral=True) for ino, d in scattered]
 
+    def _configure(self, mds: str, prefix: str, var: str, val: Sequence[str] = ()) -> dict[str, Any]:
+        """As CephContext::_do_command, config diff get, config set, config unset."""
+        assert var == TICK
+        if prefix == "config diff get":
+            mon, told = self.options.get(TICK), self.hurried.get(mds)
+            levels = {"mon": float(mon)} if mon else {}
+            levels |= {} if told is None else {"override": told}
+            final = {"final": list(levels.values())[-1]} if levels else {}
+            return {
+                "diff": {"fsid": {}} | ({var: {"default": USUAL_TICK} | levels | final} if levels else {})
+            }
+        self.event(" ".join((prefix, mds, *val)))
+        if prefix == "config set":
+            self.hurried[mds] = float(*val)
+        else:
+            assert prefix == "config unset"
+            self.hurried.pop(mds, None)  # it is no error if it was not set
+        return {}
+
     def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         """Host.object_attribute: a backtrace, as long as the directory is there."""
         return BACKTRACE if int(name.partition(".")[0], 16) in self.directories else None
@@ -242,8 +266,10 @@ class Cluster(FakeCluster):
     ) -> dict[str, Any]:
         """Host.tell_each."""
         silent = GivenUp("no answer")
-        told = {n: self.tell(fs, n, prefix, **arguments) for n in names if n not in self.silent}
-        return dict.fromkeys(names, silent) | told | {n: self.odd[n] for n in names if n in self.odd}
+        able = (n for n in names if n not in self.silent and n not in self.odd)
+        told = {n: self.tell(fs, n, prefix, **arguments) for n in able}
+        heard = {n: told[n] for n in told if n not in self.unheard}
+        return dict.fromkeys(names, silent) | heard | {n: self.odd[n] for n in names if n in self.odd}
 
     def _at(self, path: str) -> Directory:
         return next(d for d in self.directories.values() if d.path == path)

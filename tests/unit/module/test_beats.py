@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster
+from scheduled import Cluster
 
-from mds_partitioner.ceph.shared_option import SharedOption
-from mds_partitioner.ceph.tick import QUICK, TICK
+from mds_partitioner.ceph.tick import QUICK, TICK, USUAL_TICK
 from mds_partitioner.errors import Unavailable
 from mds_partitioner.policy.beats import (
     FELL_BACK,
@@ -101,11 +101,11 @@ class Told(FakeCluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.answer: Any = {"mds_bal_interval": "40", "mds_tick_interval": "2.000000"}
+        self.answer: Any = {"mds_bal_interval": "40"}
 
     def tell(self, fs: Any, mds: str, prefix: str, **arguments: Any) -> Any:
         """Host.tell."""
-        assert (mds, prefix, set(arguments)) == ("m0", "config get", {"var"})
+        assert (mds, prefix, arguments) == ("m0", "config get", {"var": "mds_bal_interval"})
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -120,21 +120,19 @@ def test_beats_are_as_rank_0_has_them() -> None:
         assert beat_interval(host, host.state, 40) == 40, "a push is a new FSMap"
 
 
-def test_ticks_are_as_rank_0_has_them() -> None:
-    host: Any = Told()
-    assert tick_interval(host, host.state, 5.0) == 2.0
-    for answer in (Unavailable("no answer"), {}, {"mds_tick_interval": "odd"}):
-        host.answer = answer
-        assert tick_interval(host, host.state, 7.0) == 7.0
-
-
-@pytest.mark.parametrize(("his", "told"), [("", 5.0), ("3.000000", 3.0)])
-def test_ticks_that_the_scheduler_makes_short_are_as_an_operator_has_them(his: str, told: float) -> None:
-    host: Any = Told()
-    host.answer = {"mds_tick_interval": QUICK}
-    host.options[TICK] = his
-    scheduler = SharedOption(host, TICK, "tick/1", QUICK)
-    scheduler.take()
-    assert (host.options[TICK], tick_interval(host, host.state, 5.0)) == (QUICK, told)
-    scheduler.give_back(his)
-    assert tick_interval(host, host.state, 5.0) == 1.0, "of one daemon, or of a file"
+@pytest.mark.parametrize(
+    ("levels", "told"),
+    [
+        ({"mon": 2.0}, 2.0),
+        ({"override": float(QUICK)}, USUAL_TICK),
+        ({"override": 8.0}, 8.0),
+        ({"mon": "odd"}, 7.0),
+    ],
+)
+def test_ticks_are_as_an_operator_has_them(levels: dict[str, Any], told: float) -> None:
+    cluster = Cluster()
+    cluster.odd = {"m0": {"diff": {TICK: levels}}}
+    host: Any = cluster
+    assert tick_interval(host, cluster.state, 7.0) == told
+    cluster.odd = {"m0": Unavailable("no answer")}
+    assert tick_interval(host, cluster.state, 7.0) == 7.0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from dataclasses import replace
@@ -14,12 +15,12 @@ from scheduled import Cluster, Manager
 from mds_partitioner import clock
 from mds_partitioner.ceph.shared_option import SharedOption
 from mds_partitioner.ceph.tick import QUICK, TICK
-from mds_partitioner.errors import InDoubt, JournalError, Unavailable
+from mds_partitioner.errors import JournalError, Unavailable
 from mds_partitioner.judge.archive import Archive
 from mds_partitioner.monitor import health
 from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, UNDOING, Kept
-from mds_partitioner.schedule.tick_interval import LATE, TickInterval
+from mds_partitioner.schedule.tick_interval import AGAIN, LATE, TickInterval
 
 OTHER = 2
 AT_LAST = 10.0  # s
@@ -270,69 +271,163 @@ def test_a_removed_file_system_that_cannot_be_forgotten_keeps_no_other_waiting()
     assert not any(key.startswith("scheduler/9/") for key in cluster.store.data)
 
 
-def test_ticks_of_a_file_system_that_was_removed_meanwhile_are_as_they_were() -> None:
-    cluster = Cluster()
-    cluster.options[TICK] = "5.000000"
-    host: Any = cluster
-    SharedOption(host, TICK, "tick/9", QUICK).take()
-    assert cluster.options[TICK] == QUICK
-    manager = Manager(cluster)
-    cluster.store.refuse(1, 1)
-    manager.run(1)
-    manager.run(1)
-    assert cluster.options[TICK] == "5.000000"
-    later(cluster, LATE - 5.0)
-    cluster.options[TICK] = QUICK  # the mon had not told a manager that was cut off that it had taken that
-    manager.run(1)
-    assert cluster.options[TICK] == "5.000000"
-    later(cluster, 5.0)
-    manager.run(1)
-    assert not any(key.startswith("option/") for key in cluster.store.data)
-
-
 def later(cluster: Cluster, seconds: float) -> None:
     cluster.steady += seconds
     cluster.wall += seconds
 
 
+def hurried(cluster: Cluster, *names: str) -> None:
+    """A manager has told these MDSs to look at their pins every second, and is no more."""
+    cluster.store.put("tick/1", json.dumps(names))
+    cluster.hurried = dict.fromkeys(names, float(QUICK))
+
+
 @pytest.mark.parametrize("mode", [OFF, ADVISE, ACT])
-def test_ticks_that_a_replaced_manager_had_set_come_late_and_are_as_they_were_afterwards(mode: str) -> None:
+def test_the_next_manager_gives_back_ticks_also_where_the_last_ones_command_comes_late(mode: str) -> None:
     cluster = Cluster()
-    cluster.options[TICK] = "5.000000"
     first = Manager(cluster)
     first.scheduling.start(first.fs, mode if mode != OFF else ADVISE)
     if mode == OFF:
         first.scheduling.stop(first.fs, rollback=False)
-    host: Any = cluster
-    SharedOption(host, TICK, f"tick/{first.fs.fscid}", QUICK).claim("5.000000")  # its host is cut off then
+    hurried(cluster, "m0", "m2")
     manager = Manager(cluster)
-    manager.run(100)  # in which one that acts shortens them itself, and takes that back
-    assert cluster.options[TICK] == "5.000000"
+    manager.run(100)  # in which one that acts makes them short itself, and takes that back
+    assert cluster.hurried == {}
     later(cluster, LATE / 2)
-    cluster.options[TICK] = QUICK
-    manager.run(10)
-    assert cluster.options[TICK] == "5.000000"
+    cluster.hurried = {"m2": float(QUICK)}  # its host was cut off
+    manager.run(40)
+    assert cluster.hurried == {}
     later(cluster, LATE / 2)
-    manager.run(10)
-    assert not [key for key in cluster.store.items("option/") if TICK in key]
-    cluster.options[TICK] = QUICK  # by an operator
+    manager.run(40)
+    assert cluster.store.items("tick/") == {}
+    cluster.hurried = {"m2": float(QUICK)}  # by an operator
     manager.run(100)
-    assert cluster.options[TICK] == QUICK
+    assert cluster.hurried == {"m2": float(QUICK)}
 
 
-def test_ticks_are_as_they_were_though_the_record_of_who_set_them_cannot_be_read() -> None:
+def test_what_is_left_of_an_mds_that_is_gone_or_began_anew_is_forgotten() -> None:
+    cluster = Cluster()
+    hurried(cluster, "m0", "m1", "gone")
+    del cluster.hurried["m1"]
+    manager = Manager(cluster)
+    manager.scheduling.start(manager.fs, ADVISE)
+    manager.run(2)
+    assert cluster.hurried == {"gone": float(QUICK)}, "it is not there"
+    later(cluster, LATE)
+    manager.run(40)
+    assert cluster.store.items("tick/") == {}
+
+
+def test_an_mds_that_hangs_holds_up_no_other_and_is_asked_again() -> None:
+    host: Any = (cluster := Cluster())
+    interval = TickInterval(host, cluster.now)
+    cluster.silent = {"m1"}
+    interval.shorten(cluster.state)
+    assert set(cluster.hurried) == {"m0", "m2", "m3"}
+    cluster.silent = set()
+    interval.shorten(cluster.state)
+    assert set(cluster.hurried) == {"m0", "m1", "m2", "m3"}
+    told = len(cluster.events)
+    interval.shorten(cluster.state)
+    assert len(cluster.events) == told
+    cluster.silent = {"m2"}
+    interval.restore(1)
+    assert set(cluster.hurried) == {"m2"} and interval.short(1)
+    cluster.silent = set()
+    interval.restore(1)
+    assert set(cluster.hurried) == {"m2"}, "each time takes a while"
+    later(cluster, AGAIN)
+    interval.restore(1)
+    assert not cluster.hurried and not interval.short(1)
+    assert cluster.store.items("tick/") == {}
+
+
+def test_who_takes_the_place_of_an_mds_is_told_too() -> None:
+    host: Any = (cluster := Cluster())
+    interval, first = TickInterval(host, cluster.now), cluster.state.mds[0]
+    interval.shorten(cluster.state)
+    cluster.state = replace(cluster.state, mds=(replace(first, name="m9"), *cluster.state.mds[1:]))
+    del cluster.hurried["m0"]
+    interval.shorten(cluster.state)
+    assert set(cluster.hurried) == {"m1", "m2", "m3", "m9"}
+    interval.restore(1)
+    assert (cluster.hurried, cluster.store.items("tick/")) == ({}, {})
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_nothing_is_told_before_the_mon_has_kept_whom(taken: bool) -> None:
+    host: Any = (cluster := Cluster())
+    interval = TickInterval(host, cluster.now)
+    if taken:
+        cluster.store.unanswered = "tick/"
+    else:
+        cluster.store.refuse(1, 1)
+    with pytest.raises(JournalError):
+        interval.shorten(cluster.state)
+    assert not cluster.hurried and ("tick/1" in cluster.store.data) is taken
+    cluster.store.unanswered = ""
+    interval.restore(1)
+    assert (cluster.store.items("tick/"), interval.short(1)) == ({}, False)
+
+
+def test_ticks_of_a_file_system_that_was_removed_meanwhile_are_nobodys() -> None:
+    cluster = Cluster()
+    cluster.store.put("tick/9", '["m1"]')
+    manager = Manager(cluster)
+    cluster.store.refuse(1, 1)
+    manager.run(1)
+    assert cluster.store.items("tick/") and manager.failures["looks"] == 1
+    manager.run(1)
+    assert cluster.store.items("tick/") == {}
+
+
+@pytest.mark.parametrize("fscid", [1, 9])
+@pytest.mark.parametrize("his", ["", "3.000000"])
+def test_what_an_older_version_had_set_for_all_mdss_is_put_back(fscid: int, his: str) -> None:
+    """9: its file system was removed meanwhile."""
     cluster = Cluster()
     cluster.options[TICK] = "5.000000"
+    host: Any = cluster
     first = Manager(cluster)
     first.scheduling.start(first.fs, ADVISE)
+    SharedOption(host, TICK, f"tick/{fscid}", QUICK).take()
+    assert cluster.options[TICK] == QUICK
+    cluster.options[TICK] = his or QUICK
+    manager = Manager(cluster)
+    cluster.store.refuse(1, 1)
+    manager.run(1)
+    manager.run(10)
+    assert cluster.options[TICK] == (his or "5.000000")
+    assert not any(key.startswith("option/") for key in cluster.store.data)
+
+
+def test_what_an_older_version_had_set_is_put_back_when_the_mon_has_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it was asked for may still come, so nobody knows what it is."""
+    cluster = Cluster()
     host: Any = cluster
-    SharedOption(host, TICK, f"tick/{first.fs.fscid}", QUICK).take()
+    SharedOption(host, TICK, "tick/1", QUICK).take()
+    interval = TickInterval(host, cluster.now)
+    with monkeypatch.context() as slow:
+        slow.setattr(cluster, "mon_in_flight", lambda **about: about == {"who": "mds", "name": TICK})
+        with pytest.raises(Unavailable, match="when the mon has answered"):
+            interval.restore(1)
+    interval.restore(1)
+    assert (cluster.options[TICK], interval.short(1)) == ("", False)
+
+
+def test_ticks_are_as_they_were_though_the_record_of_who_made_them_short_cannot_be_read() -> None:
+    cluster = Cluster()
+    first = Manager(cluster)
+    first.scheduling.start(first.fs, ADVISE)
+    hurried(cluster, "m0", "m1")
     spoil(cluster)
     manager = Manager(cluster)
     with pytest.raises(JournalError, match="cannot be read: JSONDecodeError"):
         manager.scheduling.get(manager.fs)
     manager.run(1)
-    assert cluster.options[TICK] == "5.000000"
+    assert cluster.hurried == {}
 
 
 def test_a_record_that_cannot_be_read_is_told_in_health_until_the_scheduler_is_started_anew() -> None:
@@ -383,30 +478,10 @@ def test_what_is_to_be_saved_while_a_record_is_written_is_saved_by_the_next(refu
     assert (after.mode, after.split) == (OFF, (7,))
 
 
-def test_ticks_that_were_set_without_an_answer_are_as_they_were_afterwards(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cluster = Cluster()
-    cluster.options[TICK] = "5.000000"
-    host: Any = cluster
-    interval, set_option = TickInterval(host, clock.read), cluster.set_mds_option
-    interval.restore(1)
-
-    def unanswered(option: str, value: str) -> None:
-        set_option(option, value)
-        raise InDoubt("no answer in 20 s")
-
-    monkeypatch.setattr(cluster, "set_mds_option", unanswered)
-    with pytest.raises(InDoubt):
-        interval.shorten(1)
-    monkeypatch.setattr(cluster, "set_mds_option", set_option)
-    interval.restore(1)
-    assert cluster.options[TICK] == "5.000000"
-
-
 def test_a_claim_of_nobodys_keeps_no_scheduler_from_looking() -> None:
     host: Any = (cluster := Cluster())
     cluster.store.data |= {f"option/{TICK}/tick/mine": "{}", f"option/{TICK}/plan/x": "[" * 60_000}
+    cluster.store.data |= {"tick/mine": "{}", "tick/1": "[" * 60_000}
     interval = TickInterval(host, clock.read)
     assert interval.restore_unwatched(())
     interval.restore(1)

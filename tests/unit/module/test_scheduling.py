@@ -1692,7 +1692,7 @@ def test_options_of_the_cluster_are_claimed_once_whatever_is_started_and_stopped
     acting.run(AT_LAST)
     assert {past.move.ino for turn in acting.scheduling.get(acting.fs).turns for past in turn.moves} > {100}
     assert cluster.store.items("option/") == claims
-    assert cluster.options == {TO_AUTH: "true", TICK: ""}
+    assert cluster.options == {TO_AUTH: "true"}
 
 
 def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
@@ -1703,10 +1703,10 @@ def test_what_was_rolled_back_by_hand_is_set_again_when_it_acts_again(
     for run in reversed(acting.partitioner.plans.of(acting.fs)):
         acting.partitioner.undo(run, acting.partitioner.plans.halts.given(1))
         acting.run(AT_LAST)
-    assert (cluster.options, cluster.store.items("option/")) == ({TO_AUTH: "", TICK: ""}, {})
+    assert (cluster.options, cluster.store.items("option/")) == ({TO_AUTH: ""}, {})
     acting.scheduling.start(acting.fs, ACT)
     acting.run(AT_LAST)
-    assert cluster.options == {TO_AUTH: "true", TICK: ""}
+    assert cluster.options == {TO_AUTH: "true"}
 
 
 @pytest.mark.parametrize("fails_over", [False, True])
@@ -1749,9 +1749,9 @@ def test_what_an_operator_makes_of_an_option_after_the_start_stays_after_a_fail_
 def until_moving(cluster: Cluster, manager: Manager) -> None:
     """Its first moves are ordered."""
     while not manager.scheduling.watch(manager.fs).state.moving:
-        assert cluster.options.get(TICK, "") == ""
+        assert not cluster.hurried
         manager.run(1)
-    assert cluster.options[TICK] == "1.000000"
+    assert cluster.hurried == dict.fromkeys(("m0", "m1", "m2", "m3"), 1.0)
 
 
 @pytest.mark.parametrize("below", [0, 3])
@@ -1764,15 +1764,15 @@ def test_ticks_are_not_short_for_what_is_new(cluster: Cluster, acting: Manager, 
     before = len(pins(cluster))
     for _ in range(30):
         acting.run(1)
-        assert cluster.options[TICK] == ""
+        assert not cluster.hurried
     assert len(pins(cluster)) > before
 
 
 def test_ticks_are_short_while_something_moves(cluster: Cluster, acting: Manager) -> None:
     until_moving(cluster, acting)
     acting.run(AT_LAST)
-    assert cluster.options == {TO_AUTH: "true", TICK: ""}
-    assert not [key for key in cluster.store.items("option/") if TICK in key]
+    assert (cluster.options, cluster.hurried) == ({TO_AUTH: "true"}, {})
+    assert cluster.store.items("tick/") == {}
 
 
 def test_ticks_are_short_no_longer_where_looks_are_rare(cluster: Cluster) -> None:
@@ -1780,20 +1780,18 @@ def test_ticks_are_short_no_longer_where_looks_are_rare(cluster: Cluster) -> Non
     manager.scheduling.start(manager.fs, ACT)
     until_moving(cluster, manager)
     manager.run(60)
-    assert loads(cluster) == [200.0] * 4 and cluster.options[TICK] == ""
+    assert loads(cluster) == [200.0] * 4 and not cluster.hurried
 
 
 @pytest.mark.parametrize("by", ["stop", "halt", "pause"])
 def test_ticks_are_as_they_were_when_it_acts_no_more(cluster: Cluster, acting: Manager, by: str) -> None:
-    cluster.options[TICK] = "7.000000"
-    while cluster.options[TICK] == "7.000000":
-        acting.run(1)
+    until_moving(cluster, acting)
     ends = {"stop": lambda: acting.scheduling.stop(acting.fs, rollback=False),
             "halt": lambda: acting.scheduling.halt(acting.fs),
             "pause": lambda: acting.scheduling.pause(acting.fs, None)}  # fmt: skip
     ends[by]()
     acting.run(2)
-    assert cluster.options[TICK] == "7.000000"
+    assert not cluster.hurried
 
 
 def test_the_next_manager_gives_back_the_ticks_of_the_last_one(cluster: Cluster, acting: Manager) -> None:
@@ -1801,7 +1799,7 @@ def test_the_next_manager_gives_back_the_ticks_of_the_last_one(cluster: Cluster,
     acting.scheduling.stop(acting.fs, rollback=False)
     after = Manager(cluster)
     after.run(2)
-    assert cluster.options[TICK] == ""
+    assert not cluster.hurried
 
 
 def test_ticks_are_as_they_were_though_nothing_can_be_looked_at(
@@ -1815,21 +1813,36 @@ def test_ticks_are_as_they_were_though_nothing_can_be_looked_at(
         monkeypatch.setattr(Looker, look, fails)
     acting.scheduling.halt(acting.fs)
     acting.run(2)
-    assert (cluster.options[TICK], acting.scheduling.watch(acting.fs).problem) == ("", "the engine failed")
+    assert (cluster.hurried, acting.scheduling.watch(acting.fs).problem) == ({}, "the engine failed")
 
 
 def test_a_tick_that_an_operator_sets_meanwhile_stays(cluster: Cluster, acting: Manager) -> None:
     until_moving(cluster, acting)
     cluster.options[TICK] = "3.000000"
+    cluster.hurried["m2"] = 3.0
     acting.run(AT_LAST)
-    assert cluster.options[TICK] == "3.000000"
-    assert not [key for key in cluster.store.items("option/") if TICK in key]
+    assert (cluster.options[TICK], cluster.hurried, cluster.store.items("tick/")) == (
+        "3.000000",
+        {"m2": 3.0},
+        {},
+    )
 
 
-def test_a_tick_that_is_shorter_already_is_left_alone(cluster: Cluster, acting: Manager) -> None:
-    cluster.options[TICK] = "0.500000"
+@pytest.mark.parametrize("his", ["0.500000", "1.000000"])
+def test_a_tick_that_is_as_short_already_is_left_alone(cluster: Cluster, acting: Manager, his: str) -> None:
+    cluster.options[TICK] = his
     acting.run(AT_LAST)
-    assert loads(cluster) == [200.0] * 4 and cluster.options[TICK] == "0.500000"
+    assert loads(cluster) == [200.0] * 4 and cluster.options[TICK] == his
+    assert not [event for event in cluster.events if event.startswith("config ") or "tick" in event]
+
+
+def test_what_an_operator_has_told_an_mds_is_left_alone(cluster: Cluster, acting: Manager) -> None:
+    cluster.hurried["m2"] = 8.0
+    while not cluster.hurried.keys() - {"m2"}:
+        acting.run(1)
+    assert cluster.hurried == {"m0": 1.0, "m1": 1.0, "m2": 8.0, "m3": 1.0}
+    acting.run(AT_LAST)
+    assert loads(cluster) == [200.0] * 4 and cluster.hurried == {"m2": 8.0}
 
 
 def test_a_journal_from_before_there_were_claims_is_put_back_too(cluster: Cluster, acting: Manager) -> None:
@@ -1844,7 +1857,7 @@ def test_a_journal_from_before_there_were_claims_is_put_back_too(cluster: Cluste
     after.run(AT_LAST)
     assert (after.scheduling.get(after.fs).mode, cluster.options[TO_AUTH]) == (OFF, "true")
     other.give_back("true")
-    assert cluster.options == {TO_AUTH: "", TICK: ""}
+    assert cluster.options == {TO_AUTH: ""}
 
 
 def test_what_an_operator_took_off_is_not_claimed_by_the_next_manager(

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from fake_cluster import SETTINGS, FakeCluster, plan
+from fake_cluster import SETTINGS, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import AT_LAST, churned, loads, pins
 
@@ -34,9 +34,8 @@ from mds_partitioner.act.run import (
 )
 from mds_partitioner.act.sight import SELDOM
 from mds_partitioner.ceph.host import FS_TIMEOUT
-from mds_partitioner.ceph.tick import QUICK, TICK
 from mds_partitioner.clock import Now
-from mds_partitioner.errors import CephError, Unavailable
+from mds_partitioner.errors import CephError, JournalError, Unavailable
 from mds_partitioner.model import FsState, HealthCheck
 from mds_partitioner.plan.circumstances import TO_AUTH
 from mds_partitioner.plan.plan import DISTRIBUTED_STEP
@@ -138,12 +137,12 @@ def test_nothing_is_begun_while_the_metadata_pool_is_full(cluster: Cluster, full
 
 @pytest.mark.parametrize("slow", [30.0, 90.0])
 def test_loads_are_as_old_as_the_look_however_slow_the_mon_is(cluster: Cluster, slow: float) -> None:
-    """Before a plan is kept it takes over that MDSs look at their pins more often: that is many commands."""
+    """Before a plan is kept it keeps which MDSs it tells to look at their pins more often."""
     manager = acting(cluster)
     set_: list[float] = []
 
     def takes_long(event: str) -> None:
-        if event == f"option {TICK} {QUICK}":
+        if event == "put tick/1":
             set_.append(cluster.steady)
             cluster.steady, cluster.wall = cluster.steady + slow, cluster.wall + slow
 
@@ -154,27 +153,40 @@ def test_loads_are_as_old_as_the_look_however_slow_the_mon_is(cluster: Cluster, 
     assert len(set_) == 1 and (turn.at - set_[0] < LATE) is (slow < LATE), "or it is decided anew"
 
 
-def test_moves_are_made_where_the_mon_does_not_let_mdss_look_at_pins_more_often(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("who", ["the mon", "an MDS"])
+def test_moves_are_made_where_mdss_cannot_be_told_to_look_at_pins_more_often(
+    cluster: Cluster, who: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That makes them quicker, and a rollback, no more."""
+    put, configure = cluster.store.put, cluster._configure
 
-    def refuse(option: str, value: str) -> None:
-        if option == TICK:
-            raise CephError("the mon refused it")
-        FakeCluster.set_mds_option(cluster, option, value)
+    def refuses(key: str, value: str) -> None:
+        if key.startswith("tick/"):
+            raise JournalError("the mon refused it")
+        put(key, value)
 
-    monkeypatch.setattr(cluster, "set_mds_option", refuse)
+    def refused(mds: str, prefix: str, **arguments: Any) -> Any:
+        error = CephError("an MDS refused it")
+        return error if mds == "m1" and prefix == "config set" else configure(mds, prefix, **arguments)
+
+    if who == "the mon":
+        monkeypatch.setattr(cluster.store, "put", refuses)
+    else:
+        monkeypatch.setattr(cluster, "_configure", refused)
     before, manager = cluster.snapshot(), acting(cluster)
     decided(manager)
-    assert manager.scheduling.watch(manager.fs).problem == "the mon refused it"
+    assert manager.scheduling.watch(manager.fs).problem == f"{who} refused it"
     manager.run(AT_LAST)
     assert loads(cluster) == [200.0] * 4
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.rounds.tick()
-    assert manager.scheduling.watch(manager.fs).problem == "the mon refused it"
+    assert manager.scheduling.watch(manager.fs).problem == f"{who} refused it"
     manager.run(AT_LAST)
-    assert cluster.snapshot() == before and manager.scheduling.get(manager.fs).mode == OFF
+    assert (
+        not cluster.hurried
+        and cluster.snapshot() == before
+        and manager.scheduling.get(manager.fs).mode == OFF
+    )
 
 
 def test_what_waited_for_a_moment_is_begun(cluster: Cluster) -> None:

@@ -28,7 +28,6 @@ from mds_partitioner.act.run import (
     Head,
     Run,
 )
-from mds_partitioner.ceph.tick import TICK
 from mds_partitioner.clock import Now
 from mds_partitioner.errors import Busy, JournalError, NotFound, Unavailable
 from mds_partitioner.model import HealthCheck
@@ -148,19 +147,18 @@ def test_a_plan_that_is_older_than_what_is_in_force_is_not_begun() -> None:
     manager.partitioner.start(manager.fs, "p")  # nothing is in force any more
 
 
-def test_an_operators_tick_interval_outlives_a_fail_over() -> None:
+def test_what_an_operator_tells_an_mds_of_its_ticks_outlives_a_fail_over() -> None:
     cluster = Cluster()
-    cluster.options[TICK] = "5.000000"
     manager = Manager(cluster, fewer(scheduler_moves=1))
     manager.scheduling.start(manager.fs, ACT)
-    while cluster.options[TICK] != "1.000000":
+    while not cluster.hurried:
         manager.run(1)
     cluster.lag = 5
     manager.run(1)
     manager = Manager(cluster, fewer(scheduler_moves=1))
-    cluster.options[TICK] = "3.000000"
+    cluster.hurried["m1"] = 3.0
     manager.run(300)
-    assert cluster.options[TICK] == "3.000000"
+    assert cluster.hurried == {"m1": 3.0}
 
 
 def test_an_option_that_an_operator_set_between_two_starts_comes_back() -> None:
@@ -806,16 +804,14 @@ def test_a_rollback_of_all_is_named_as_such_when_it_is_to_act_again() -> None:
         manager.scheduling.start(manager.fs, ACT)
 
 
-@pytest.mark.parametrize(("option", "his"), [(TO_AUTH, "false"), (TICK, "7.000000")])
-def test_an_option_that_an_operator_sets_as_it_is_about_to_be_set_comes_back(option: str, his: str) -> None:
+def test_an_option_that_an_operator_sets_as_it_is_about_to_be_set_comes_back() -> None:
     cluster = Cluster()
-    cluster.options[TICK] = "5.000000"
     set_ = []
 
     def changed(event: str) -> None:
-        if event.startswith(f"put option/{option}") and not set_:
+        if event.startswith(f"put option/{TO_AUTH}") and not set_:
             set_.append(event)
-            cluster.options[option] = his
+            cluster.options[TO_AUTH] = "false"
 
     cluster.watch = changed
     manager = Manager(cluster)
@@ -823,7 +819,7 @@ def test_an_option_that_an_operator_sets_as_it_is_about_to_be_set_comes_back(opt
     manager.run(60)
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(200)
-    assert (manager.scheduling.get(manager.fs).mode, cluster.options[option]) == (OFF, his)
+    assert (manager.scheduling.get(manager.fs).mode, cluster.options[TO_AUTH]) == (OFF, "false")
     assert set_
 
 

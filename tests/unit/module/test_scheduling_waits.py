@@ -17,9 +17,9 @@ from test_scheduling import AT_LAST, churned, loads, pins, until_moving
 
 from mds_partitioner import clock
 from mds_partitioner.act.run import DONE, PAUSED, ROLLED_BACK, Run
-from mds_partitioner.ceph.tick import QUICK, TICK
+from mds_partitioner.ceph.tick import QUICK
 from mds_partitioner.engine.reasons import PINNED_BY_OPERATOR
-from mds_partitioner.errors import Busy, InDoubt, JournalError, Unavailable
+from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import HealthCheck, Subtree
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.monitor.state import SchedulerState
@@ -40,6 +40,7 @@ from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, HOUR, OFF, TURNS, Turn, latest, under_way
 from mds_partitioner.schedule.rounds import UNRIPE
+from mds_partitioner.schedule.tick_interval import LATE
 from mds_partitioner.verify.guards import FOLLOWS_PINS
 
 SLOW = {"MDS_SLOW_REQUEST": HealthCheck("slow")}
@@ -117,7 +118,7 @@ def test_while_it_waits_it_looks_no_more_often_and_gives_the_ticks_back(acting: 
     acting.run(5)
     assert acting.rounds.tick() > 1.0, "the loop waits for the next look"
     assert looks(acting, 60) <= 13
-    assert cluster.options[TICK] == ""
+    assert not cluster.hurried
 
 
 def test_what_it_waits_for_is_logged_when_that_changes(
@@ -220,9 +221,9 @@ def test_ticks_are_as_they_were_when_looks_fail_for_good(
     if fails_over:
         manager = Manager(cluster)
     manager.run(40)
-    assert cluster.options[TICK] == QUICK, "what moves has a while"
+    assert cluster.hurried, "what moves has a while"
     manager.run(40)
-    assert cluster.options[TICK] == ""
+    assert not cluster.hurried
     assert manager.scheduling.watch(manager.fs).state.moving and manager.scheduling.watch(manager.fs).problem
 
 
@@ -254,7 +255,7 @@ def test_where_mdss_follow_no_pin_it_waits_and_names_the_option(acting: Manager,
     assert waits.startswith(told) and "the scheduler goes on" in waits
     (run,) = (run for run in manager.partitioner.plans.of(manager.fs) if run.plan.rows)
     assert run.head.state == PAUSED and run.head.why.startswith(told)
-    assert cluster.options[TICK] == ""
+    assert not cluster.hurried
     assert 10 <= cluster.asked[FOLLOWS_PINS] <= 2 * 14 + 2, "once a minute"
     cluster.configured[FOLLOWS_PINS] = True
     manager.run(60 + AT_LAST)
@@ -461,10 +462,10 @@ def test_ticks_stay_short_while_it_is_undone_after_a_wait(acting: Manager) -> No
     acting.run(60)
     cluster.checks, cluster.lag = {}, 20
     set_ = []
-    cluster.watch = lambda event: set_.append(event) if TICK in event else None
+    cluster.watch = lambda event: set_.append(event) if event == "put tick/1" else None
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(AT_LAST)
-    assert len(set_) <= 8, "claimed, set, taken back, let go"
+    assert len(set_) <= 2, "kept, and kept once more at most"
 
 
 def test_a_rollback_that_waits_gives_the_ticks_back(acting: Manager) -> None:
@@ -473,38 +474,39 @@ def test_a_rollback_that_waits_gives_the_ticks_back(acting: Manager) -> None:
     until_moving(cluster, acting)
     acting.scheduling.stop(acting.fs, rollback=True)
     acting.run(3)
-    assert cluster.options[TICK] == QUICK
+    assert cluster.hurried
     cluster.checks = DEGRADED
     acting.run(60)
-    assert cluster.options[TICK] == ""
+    assert not cluster.hurried
     cluster.checks = {}
     acting.run(3)
-    assert cluster.options[TICK] == QUICK
+    assert cluster.hurried
     acting.run(2 * AT_LAST)
-    assert (acting.scheduling.get(acting.fs).mode, cluster.options[TICK]) == (OFF, "")
+    assert (acting.scheduling.get(acting.fs).mode, cluster.hurried) == (OFF, {})
 
 
-def test_ticks_that_the_mon_sets_late_are_given_back(
-    acting: Manager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster, late = acting.cluster, list[str]()
+def test_ticks_that_an_mds_makes_short_late_are_given_back(acting: Manager) -> None:
+    cluster = acting.cluster
 
-    def no_answer(option: str, value: str) -> None:
-        late.append(value)
-        raise InDoubt("the mon did not answer 'config set' within 20 s")
+    def hangs(event: str) -> None:
+        if event == f"config set m1 {QUICK}":
+            cluster.unheard = {"m1"}
 
-    with monkeypatch.context() as slow:
-        slow.setattr(cluster, "set_mds_option", no_answer)
-        slow.setattr(cluster, "mon_in_flight", lambda **about: about == {"who": "mds", "name": TICK})
-        slow.setattr(acting.rounds._orders, "prepare", lambda *_: None)
-        while not late:
-            acting.run(1)
-        acting.scheduling.stop(acting.fs, rollback=False)
-        acting.run(5)
-    assert late == [QUICK]
-    cluster.options[TICK] = QUICK
-    acting.run(10)
-    assert cluster.options[TICK] == ""
+    cluster.watch = hangs
+    while not cluster.unheard:
+        acting.run(1)
+    acting.scheduling.stop(acting.fs, rollback=False)
+    acting.run(5)
+    assert cluster.hurried == {"m1": 1.0}, "no other waits for it"
+    assert cluster.store.items("tick/") == {"tick/1": '["m0", "m1", "m2", "m3"]'}
+    cluster.unheard = set()
+    acting.run(60)
+    assert cluster.hurried == {}
+    cluster.hurried = {"m1": 1.0}  # what hung was carried out
+    acting.run(60)
+    assert cluster.hurried == {}
+    acting.run(int(LATE))
+    assert cluster.store.items("tick/") == {}
 
 
 def kept(cluster: Cluster, turns: Sequence[Turn], there: Collection[int]) -> tuple[Turn, ...]:

@@ -13,7 +13,6 @@ from scheduled import SETTINGS, Cluster, Manager
 from mds_partitioner.act.journal import Journal
 from mds_partitioner.act.registry import Plans
 from mds_partitioner.act.run import APPLIED, DONE, PAUSED, RUNNING, STOPPED, Record, Run
-from mds_partitioner.ceph.tick import TICK
 from mds_partitioner.errors import Busy, JournalError, Unavailable
 from mds_partitioner.model import FsState
 from mds_partitioner.plan.circumstances import TO_AUTH
@@ -220,7 +219,7 @@ def test_what_the_scheduler_did_is_kept_as_long_as_the_pool_is_there() -> None:
     cluster = two()
     manager = Manager(cluster)
     manager.scheduling.start(manager.fs, ACT)
-    while not cluster.options.get(TICK):
+    while not cluster.hurried:
         manager.run(1)
     there, made = cluster.state, len(manager.partitioner.plans.known())
     assert made
@@ -229,7 +228,7 @@ def test_what_the_scheduler_did_is_kept_as_long_as_the_pool_is_there() -> None:
         each.run(20)
         assert len(each.partitioner.plans.of_removed()) == made
         assert [fscid for fscid, _ in each.ledger.all()] == [1]
-        assert not cluster.options.get(TICK)
+        assert not cluster.store.items("tick/")
     c, cluster.state = cluster.state, replace(there, fscid=2)
     manager = Manager(cluster)
     manager.run(10)
