@@ -2,7 +2,9 @@
 """Where a directory is that no MDS has in cache: its backtrace, in the metadata pool.
 
 ``inode_backtrace_t`` and ``inode_backpointer_t`` of Ceph's src/mds/inode_backtrace.h. An MDS keeps an inode
-in cache until its backtrace is written, so either the cache or this is right about an inode's own parent.
+in cache until its backtrace is written, so either the cache or this is right about the own parent of one
+that is there. That of a deleted one stays, and may name where it was, until it is purged: hours later behind
+a large removal (StrayManager::enqueue, PurgeQueue).
 """
 
 import struct

@@ -26,6 +26,7 @@ class Deleted:
     def __init__(self, host: Host) -> None:
         self._where = MdsWhereabouts(host)
         self._turn: dict[int, int] = {}  # the round that looked it up last, by inode number
+        self._searched: dict[int, int] = {}  # the same of what passes for moved
         self._rounds = 0
         self.inos: frozenset[int] = frozenset()
         self.moved: frozenset[int] = frozenset()
@@ -48,6 +49,20 @@ class Deleted:
                 self.moved = self.moved - {ino} if gone else self.moved | {ino}
             except PartitionerError:
                 return  # who does not answer now will not answer for the next one either
+        self._search(fs)
+
+    def _search(self, fs: FsState) -> None:
+        """Of what passes for moved MDSs may have some to purge: looked for until one is there, as each MDS is
+        asked."""
+        self._searched = {ino: self._searched.get(ino, 0) for ino in self.moved}
+        for ino in sorted(self.moved, key=lambda ino: self._searched[ino])[:A_ROUND]:
+            self._searched[ino] = self._rounds
+            try:
+                if not self._where.vanished(fs, ino):
+                    return
+            except PartitionerError:
+                return
+            self.inos, self.moved = self.inos | {ino}, self.moved - {ino}
 
 
 def absent(runs: Iterable[Run], fscid: int, listed: Collection[int]) -> set[int]:

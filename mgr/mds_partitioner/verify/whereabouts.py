@@ -4,18 +4,24 @@
 from __future__ import annotations
 
 import errno
-import os
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
+from typing import Any, TypeVar
 
+from ..ceph.filesystem import FileSystem
 from ..ceph.host import Host
 from ..ceph.volumes import internal
-from ..errors import CephError, NotFound, PartitionerError, Unavailable
+from ..errors import CephError, PartitionerError, Unavailable
 from ..model import ROOT, FsState
 from ..observe.backtrace import ATTRIBUTE, Parent, object_of, parse_backtrace
 from ..observe.subtrees import subtree_map
 from .guards import inactive
+from .way import Way, renamed
 
+T = TypeVar("T")
+PATIENCE = 5.0  # s, that the scheduler waits for what is asked of a mount
 FIRST_OF_USERS = 1 << 40  # inodes below belong to the MDSs: what lies in their stray directories was deleted
 
 
@@ -24,6 +30,7 @@ class MdsWhereabouts:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._pending: Future[Any] | None = None  # asked of a mount, and not answered in time
 
     def there(self, fs: FsState, path: str, rank: int) -> bool:
         """Has the rank authority over it? Not as long as an MDS that may have a part of it is silent.
@@ -61,32 +68,22 @@ class MdsWhereabouts:
     def path_of(self, fs: FsState, ino: int) -> str | None:
         """Where a directory is now, after a rename; None when it was deleted.
 
-        :raises Unavailable: who would know does not answer
+        :raises Unavailable: who would know does not answer, or it is being renamed
         :raises CephError: its backtrace cannot be read
         """
-        names: list[str] = []
-        at, seen = ino, {ino}
-        while at != ROOT:
-            cached = self._cached(fs, at)
-            if cached is not None:
-                names.append(cached.rstrip("/"))
-                break
-            parent = self._parent(fs, at)
-            if parent is None or _is_stray(parent):
-                return None
-            names.append("/" + os.fsdecode(parent.name))
-            at = parent.ino
-            if at in seen:  # as after a repair
-                raise CephError(f"the backtraces of {ino:#x} and of what it is in name each other")
-            seen.add(at)
-        path = "".join(reversed(names))
-        # An MDS calls what was deleted "~mds0/stray1/..." as long as it has it.
-        if not path.startswith("/") or internal(path):
+        way = self._way(fs, ino)
+        path, lost = way.path, way.steps
+        if path is not None and not internal(path):
+            lost = self._host.on_fs(fs, way.lost, ino)
+            if not lost:
+                return path
+        if self._nowhere(fs, lost):
             return None
-        return self._checked(fs, path, ino)
+        raise renamed(f"inode {ino}" if path is None else repr(path))
 
     def deleted(self, fs: FsState, ino: int) -> bool:
-        """Was a directory deleted for good? What was renamed, or is in the trash, was not.
+        """Was a directory deleted for good? What was renamed, or is in the trash, was not, nor what MDSs have
+        not come to purge: see ``vanished``.
 
         :raises PartitionerError: who would know does not answer, or its backtrace cannot be read
         """
@@ -94,6 +91,52 @@ class MdsWhereabouts:
             return False
         cached = self._cached(fs, ino)
         return (cached is None or not cached.startswith("/")) and not self._users(fs, ino)
+
+    def vanished(self, fs: FsState, ino: int) -> bool:
+        """The same of what has a backtrace still, whether MDSs have come to purge it or not. All are asked.
+
+        :raises PartitionerError: as ``deleted``, or a mount does not answer within ``PATIENCE``
+        """
+        way = self._way(fs, ino)
+        if way.path is None:
+            return self._nowhere(fs, way.steps)
+        lost = self._soon(fs, way.lost) if way.steps else ()
+        return bool(lost) and self._nowhere(fs, lost)
+
+    def _way(self, fs: FsState, ino: int) -> Way:
+        steps: tuple[tuple[int, Parent], ...] = ()
+        at, seen = ino, {ino}
+        while at != ROOT:
+            cached = self._cached(fs, at)
+            if cached is not None:
+                return Way(at, cached.rstrip("/"), steps)
+            parent = self._parent(fs, at)
+            if parent is None or _is_stray(parent):
+                return Way(at, None, steps)
+            steps = ((at, parent), *steps)
+            at = parent.ino
+            if at in seen:  # as after a repair
+                raise CephError(f"the backtraces of {ino:#x} and of what it is in name each other")
+            seen.add(at)
+        return Way(ROOT, "", steps)
+
+    def _nowhere(self, fs: FsState, lost: Sequence[tuple[int, Parent]]) -> bool:
+        """Of directories that are not where they should be, each in the one before: is the last one deleted?
+
+        What was renamed meanwhile is in a cache until its backtrace is written. So what is in none, and has
+        the backtrace that is not true of it, is no more; nor is what its backtrace has in such a directory.
+        In this order: what was moved out of one before that was removed is seen to be in a cache.
+        """
+        return all(self._cached(fs, ino) is None and self._parent(fs, ino) == told for ino, told in lost)
+
+    def _soon(self, fs: FsState, question: Callable[[FileSystem], T]) -> T:
+        if self._pending is None or self._pending.done():
+            future = self._host.begin_on_fs(fs, question)
+            self._pending = future
+            with suppress(FutureTimeout):
+                return future.result(PATIENCE)
+            future.cancel()
+        raise Unavailable(f"the MDSs of '{fs.name}' do not tell what is there")
 
     def _users(self, fs: FsState, ino: int) -> bool:
         """Does a backtrace say that it is in a directory of users?"""
@@ -125,14 +168,6 @@ class MdsWhereabouts:
             return parse_backtrace(data) if data else None
         except ValueError as e:
             raise CephError(f"inode {ino} is not where it was, and where it is cannot be read: {e}") from e
-
-    def _checked(self, fs: FsState, path: str, ino: int) -> str:
-        try:
-            if self._host.on_fs(fs, lambda mount: mount.ino(path), ino) == ino:
-                return path
-        except NotFound:
-            pass
-        raise Unavailable(f"{path!r} is being renamed: where it is now is looked at again")
 
 
 def _held(fragment: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fake_cluster import Directory, ended
-from scheduled import BEGINNING, NOGROUP, Cluster, LoadedMount
+from scheduled import BACKTRACE, BEGINNING, NOGROUP, Cluster, LoadedMount
 
 from mds_partitioner import clock
 from mds_partitioner.ceph.volumes import VOLUMES
@@ -726,6 +726,27 @@ def test_what_was_deleted_is_looked_up_a_few_at_a_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(host, "object_attribute", silent)
     deleted.look(host.state, gone)
     assert deleted.inos == {900, 901}, "in doubt it is there"
+
+
+def test_what_mdss_have_not_come_to_purge_was_deleted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is there, and not listed, all MDSs are asked once in a round."""
+    host: Any = (cluster := Cluster())
+    cluster.directories[ROOT] = Directory("/")
+    monkeypatch.setattr(host, "object_attribute", lambda *_: BACKTRACE)
+    asked = Counter[int]()
+
+    def heard(fs: Any, names: list[str], prefix: str, *, number: int) -> dict[str, Any]:
+        asked[number] += 1
+        return Cluster.tell_each(cluster, fs, names, prefix, number=number)
+
+    monkeypatch.setattr(host, "tell_each", heard)
+    deleted = Deleted(host)
+    gone, there = set(range(900, 905)), set(host.load)
+    for _ in range(2 * len(there | gone)):
+        deleted.look(host.state, gone | there)
+    assert (deleted.inos, deleted.moved) == (gone, there)
+    assert sum(asked[ino] for ino in there) <= 2 * len(there | gone)
+    assert all(asked[ino] for ino in there)
 
 
 def test_what_could_be_distributed_is_looked_at_again_when_we_have_pinned_it() -> None:

@@ -6,18 +6,21 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster
+from fake_cluster import FakeCluster, ended
 
-from mds_partitioner.errors import CephError, Unavailable
+from mds_partitioner.errors import CephError, NotFound, Unavailable
 from mds_partitioner.observe.backtrace import Parent, object_of, parse_backtrace
+from mds_partitioner.verify import whereabouts
 from mds_partitioner.verify.whereabouts import MdsWhereabouts
 
 DIRECTORY, PARENT, STRAY = (1 << 40) + 7, (1 << 40) + 1, 0x600
+FS = replace(FakeCluster(ranks=2).state, metadata_pool=9)
 
 
 def backtrace(ino: int, *ancestors: tuple[int, bytes]) -> bytes:
@@ -36,28 +39,45 @@ class Ceph:
     def __init__(self) -> None:
         self.cached: dict[int, str] = {}
         self.objects: dict[str, bytes] = {}
-        self.paths: dict[str, int] = {}
+        self.paths: dict[str, int] = {"/": 1}
         self.silent: set[str] = set()
+        self.asked: list[object] = []
+        self.then: dict[tuple[object, int], Callable[[], Any]] = {}  # what happens after the nth time
+
+    def _answered(self, question: object) -> None:
+        self.asked.append(question)
+        self.then.get((question, self.asked.count(question)), lambda: None)()
 
     def tell_each(self, fs: Any, names: list[str], prefix: str, *, number: int) -> dict[str, Any]:
         assert prefix == "dump inode"
         has = {"path": self.cached[number]} if number in self.cached else CephError("it is not cached", 2)
         answers: dict[str, Any] = dict.fromkeys(names, CephError("it is not cached", 2))
         answers |= dict.fromkeys(names[:1], has)
-        return answers | {name: Unavailable(f"mds.{name} did not answer") for name in self.silent}
+        answers |= {name: Unavailable(f"mds.{name} did not answer") for name in self.silent}
+        self._answered(number)
+        return answers
 
     def object_attribute(self, pool: int, name: str, attribute: str) -> bytes | None:
         assert (pool, attribute) == (9, "parent")
-        return self.objects.get(name)
+        found = self.objects.get(name)
+        self._answered(name)
+        return found
 
     def on_fs(self, fs: Any, call: Any, ino: int) -> Any:
         outer = self
 
         class Mount:
             def ino(self, path: str) -> int:
-                return outer.paths[path]
+                found = outer.paths.get(path)
+                outer._answered(path)
+                if found is None:
+                    raise NotFound(f"cannot stat {path!r}")
+                return found
 
         return call(Mount())
+
+    def begin_on_fs(self, fs: Any, question: Any) -> Future[Any]:
+        return ended(lambda: self.on_fs(fs, question, 0))
 
 
 @pytest.fixture
@@ -66,8 +86,7 @@ def ceph() -> Ceph:
 
 
 def path_of(ceph: Ceph, ino: int = DIRECTORY) -> str | None:
-    fs = replace(FakeCluster(ranks=2).state, metadata_pool=9)
-    return MdsWhereabouts(ceph).path_of(fs, ino)
+    return MdsWhereabouts(ceph).path_of(FS, ino)
 
 
 def test_a_directory_is_where_an_mds_has_it(ceph: Ceph) -> None:
@@ -112,7 +131,7 @@ def test_what_was_deleted_is_nowhere(ceph: Ceph) -> None:
 
 
 def deleted(ceph: Any) -> bool:
-    return MdsWhereabouts(ceph).deleted(replace(FakeCluster(ranks=2).state, metadata_pool=9), DIRECTORY)
+    return MdsWhereabouts(ceph).deleted(FS, DIRECTORY)
 
 
 def test_only_what_is_gone_for_good_was_deleted(ceph: Ceph) -> None:
@@ -132,6 +151,159 @@ def test_only_what_is_gone_for_good_was_deleted(ceph: Ceph) -> None:
     ceph.objects.clear()
     with pytest.raises(Unavailable, match="not every MDS says"):
         deleted(ceph)
+
+
+def vanished(ceph: Any) -> bool:
+    return MdsWhereabouts(ceph).vanished(FS, DIRECTORY)
+
+
+@pytest.fixture
+def unpurged(ceph: Ceph) -> Ceph:
+    """/top/d was deleted, and the purge queue has not come to it: its backtrace is as it was."""
+    ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (PARENT, b"d"), (1, b"top"))
+    ceph.objects[object_of(PARENT)] = backtrace(PARENT, (1, b"top"))
+    ceph.paths["/top"] = PARENT
+    return ceph
+
+
+def test_what_is_still_to_be_purged_is_nowhere(unpurged: Ceph) -> None:
+    assert path_of(unpurged) is None and vanished(unpurged)
+    assert not deleted(unpurged), "for which no MDS is asked"
+    unpurged.cached[PARENT] = "/renamed"
+    unpurged.paths = {"/": 1, "/renamed": PARENT}
+    assert path_of(unpurged) is None and vanished(unpurged), "in a parent that an MDS has elsewhere"
+    unpurged.paths["/renamed/d"] = DIRECTORY + 1
+    assert path_of(unpurged) is None and vanished(unpurged), "another one has its name"
+    unpurged.paths["/renamed/d"] = DIRECTORY
+    assert path_of(unpurged) == "/renamed/d" and not vanished(unpurged), "it is there, and nobody has used it"
+    unpurged.cached[DIRECTORY] = "/elsewhere"
+    assert not vanished(unpurged), "an MDS has it"
+
+
+@pytest.mark.parametrize("again", [{}, {"/top": PARENT + 1}, {"/top": PARENT + 1, "/top/d": DIRECTORY + 1}])
+def test_what_is_still_to_be_purged_with_what_it_was_in_is_nowhere(
+    unpurged: Ceph, again: dict[str, int]
+) -> None:
+    """Whether others have the names since or not."""
+    unpurged.paths = {"/": 1, **again}
+    assert path_of(unpurged) is None and vanished(unpurged)
+    unpurged.objects.pop(object_of(PARENT))
+    assert path_of(unpurged) is None and vanished(unpurged), "the parent is purged"
+    unpurged.cached[PARENT] = "~mds0/stray3/10000000001"
+    assert path_of(unpurged) is None and vanished(unpurged), "the parent is in an MDS's cache"
+
+
+def cached(ceph: Ceph) -> None:
+    """It is renamed."""
+    ceph.cached[DIRECTORY] = "/new"
+    ceph.paths |= {"/new": DIRECTORY}
+    ceph.paths.pop("/top/d")
+
+
+def written(ceph: Ceph) -> None:
+    """The same, and that is written, and it is in no cache any more."""
+    cached(ceph)
+    ceph.objects[object_of(DIRECTORY)] = backtrace(DIRECTORY, (1, b"new"))
+    del ceph.cached[DIRECTORY]
+
+
+def parent_cached(ceph: Ceph) -> None:
+    """What it is in is renamed."""
+    ceph.cached[PARENT] = "/renamed"
+    ceph.paths = {"/": 1, "/renamed": PARENT, "/renamed/d": DIRECTORY}
+
+
+def parent_replaced(ceph: Ceph) -> None:
+    """The same, and another one has its name."""
+    parent_cached(ceph)
+    ceph.paths["/top"] = PARENT + 1
+
+
+def moved_out(ceph: Ceph) -> None:
+    """It is moved out of what it is in, and that is deleted."""
+    cached(ceph)
+    ceph.cached.pop(PARENT, None)
+    del ceph.objects[object_of(PARENT)]
+    ceph.paths.pop("/top")
+
+
+def silent(ceph: Ceph) -> None:
+    """It is renamed, and the MDS that knows it says nothing."""
+    cached(ceph)
+    del ceph.cached[DIRECTORY]
+    ceph.silent.add("m1")
+
+
+@pytest.fixture
+def unused(unpurged: Ceph) -> Ceph:
+    """/top/d is there, and in no MDS's cache."""
+    unpurged.paths["/top/d"] = DIRECTORY
+    return unpurged
+
+
+ASKED_FIRST = [DIRECTORY, object_of(DIRECTORY), PARENT, object_of(PARENT), "/top/d"]
+
+
+@pytest.mark.parametrize("ask", [path_of, vanished])
+@pytest.mark.parametrize("after", ASKED_FIRST)
+@pytest.mark.parametrize("happens", [cached, written, parent_cached, parent_replaced, moved_out, silent])
+def test_what_is_renamed_between_two_looks_is_not_deleted(
+    unused: Ceph, ask: Callable[[Ceph], object], after: object, happens: Callable[[Ceph], None]
+) -> None:
+    unused.then = {(after, 1): lambda: happens(unused)}
+    try:
+        found = ask(unused)
+    except Unavailable:
+        found = "in doubt"
+    where = ("/top/d", "/renamed/d", "/new") if ask is path_of else (False,)
+    assert found in (*where, "in doubt")
+    assert after in unused.asked
+
+
+def test_a_parent_that_is_renamed_while_it_is_looked_into_took_all_along(unused: Ceph) -> None:
+    unused.paths.pop("/top/d")
+    unused.then = {("/top", 1): lambda: parent_replaced(unused)}
+    with pytest.raises(Unavailable, match="'/top/d' is being renamed"):
+        path_of(unused)
+
+
+def test_what_is_moved_out_of_a_renamed_parent_is_seen_though_that_is_deleted_at_once(unused: Ceph) -> None:
+    """The parent's backtrace stays as it was before both."""
+
+    def parent_deleted() -> None:
+        cached(unused)
+        del unused.cached[PARENT]
+
+    def renamed() -> None:
+        parent_cached(unused)
+        unused.paths["/top/d"] = 0
+
+    unused.then = {(object_of(PARENT), 1): renamed, (DIRECTORY, 2): parent_deleted}
+    with pytest.raises(Unavailable, match="'/top/d' is being renamed"):
+        path_of(unused)
+
+
+def test_the_scheduler_does_not_wait_for_a_mount(unpurged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whereabouts, "PATIENCE", 0.0)
+    questions: list[Future[Any]] = []
+
+    def hangs(*_: object) -> Future[Any]:
+        question: Future[Any] = Future()
+        question.set_running_or_notify_cancel()
+        questions.append(question)
+        return question
+
+    monkeypatch.setattr(unpurged, "begin_on_fs", hangs)
+    where = MdsWhereabouts(unpurged)
+
+    def begun() -> int:
+        with pytest.raises(Unavailable, match="do not tell what is there"):
+            where.vanished(FS, DIRECTORY)
+        return len(questions)
+
+    assert (begun(), begun()) == (1, 1), "each has a thread until it is answered"
+    questions[0].set_result(())
+    assert begun() == 2
 
 
 def test_silence_is_not_deletion(ceph: Ceph) -> None:
