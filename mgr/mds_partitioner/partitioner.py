@@ -85,7 +85,7 @@ class Partitioner:
 
         :param halts: orders to stop that had been given when this one was; None: when it comes here
         :raises Busy: another plan of the file system is under way, or was executed or undone since this one
-            was made; it was stopped meanwhile
+            was made; it was stopped or forgotten meanwhile
         :raises BadInput: it needs a rank that does not exist any more, or was rolled back, be it in part
         """
         halts = self.plans.halts.given(fs.fscid) if halts is None else halts
@@ -95,13 +95,14 @@ class Partitioner:
         self._refuse(fs, run)
         if run.head.state == DONE:
             return run
-        if run.head.state == RUNNING:
-            self._go(run, halts, state=RUNNING, started=self._later(fs))
-            return run
-        # Asked again when the mon has it: a rollback of the scheduler's may have been ordered meanwhile.
-        self._go(
-            run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._later(fs)
-        )
+        with self.plans.reserved(run):  # where another one is just made it may be forgotten
+            if run.head.state == RUNNING:
+                self._go(run, halts, state=RUNNING, started=self._later(fs))
+                return run
+            # Asked again when the mon has it: a rollback of the scheduler's may have been ordered meanwhile.
+            self._go(
+                run, halts, lambda: self._refuse_beside_scheduler(fs), state=RUNNING, started=self._later(fs)
+            )
         return run
 
     def refusal(self, fs: FsState, run: Run | None) -> str:

@@ -17,7 +17,9 @@ from .run import (
     IN_FORCE,
     INTENT,
     READY,
+    ROLLED_BACK,
     ROLLING_BACK,
+    RUNNING,
     UNDOING,
     UNDONE,
     Record,
@@ -35,6 +37,8 @@ NOTHING = {PIN_STEP: str(NO_PIN), MASK_STEP: NO_MASK, DISTRIBUTED_STEP: "0"}  # 
 LATER = 0.001  # s between two plans, at least
 NOWHERE = -2  # less a pool: the id of a file system that is none any more
 SCHEDULER = "scheduler-"  # its plans are scheduler-1, scheduler-2, ...
+OWN = "plan-"  # so are those of operators that got no name
+STAY = 20  # operators' plans of a file system that stay, of those of which nothing is set
 
 
 def operators(runs: Iterable[Run]) -> list[Run]:
@@ -82,9 +86,28 @@ def live(runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if run.head.state in ACTIVE or in_force([run], run.plan.fscid)]
 
 
-def number(name: str) -> int:
-    """Of a plan of the scheduler, which are numbered as they are made; 0: it is none."""
-    counted = name.removeprefix(SCHEDULER)
+def is_nothing(run: Run) -> bool:
+    """Was nothing of a plan begun, or all that it set put back?"""
+    if run.head.state == READY:
+        return not run.records
+    return run.head.state == ROLLED_BACK and all(r.state not in IN_FORCE for r in run.records.values())
+
+
+def past(runs: Sequence[Run], most: int) -> list[Run]:
+    """Operators' plans that nobody needs any more, the oldest first: nothing of them is set, and many newer
+    ones are like that. Not one for which ``refuse_overtaken`` refuses what stays.
+
+    :param runs: of a file system
+    :param most: how many
+    """
+    old = sorted(filter(is_nothing, operators(runs)), key=_touched)[:-STAY][:most]
+    open_ = [run for run in runs if run.heading() in (READY, RUNNING) and run not in old]
+    return [run for run in old if not any(_changed_since(other.plan.created, run) for other in open_)]
+
+
+def number(name: str, kind: str = SCHEDULER) -> int:
+    """Of a plan of the scheduler, which are numbered as they are made, or of others; 0: it is none."""
+    counted = name.removeprefix(kind)
     return int(counted) if counted != name and counted.isdecimal() else 0
 
 
@@ -94,8 +117,8 @@ def next_name(taken: Iterable[str]) -> str:
 
 
 def free_name(taken: Collection[str]) -> str:
-    """Of an operator's next plan."""
-    return next(f"plan-{i}" for i in range(1, len(taken) + 2) if f"plan-{i}" not in taken)
+    """Of an operator's next plan. Not that of one that was forgotten: another plan would be started by it."""
+    return f"{OWN}{max((number(name, OWN) for name in taken), default=0) + 1}"
 
 
 def refuse_reserved(name: str) -> None:

@@ -422,6 +422,10 @@ class Journal:
             return False
         return len(keys) > len(keys[:most])
 
+    def sweep_later(self, run: Run) -> None:
+        """The same, some keys a tick: there may be thousands."""
+        self._first_of(run.plan.fscid).old.append(run.id)
+
     def _plans(self) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
         for key, value in sorted(self._store.items(ROOT).items()):

@@ -19,7 +19,7 @@ from ..plan.circumstances import FORWARDS, TO_AUTH
 from ..plan.plan import CONFIG_STEP, Plan
 from . import choice
 from .halts import Halts
-from .journal import Journal, Unreadable
+from .journal import AT_ONCE, Journal, Unreadable
 from .merge import merged
 from .run import (
     ACTIVE,
@@ -250,7 +250,7 @@ class Plans:
         return choice.free_name(self._names())
 
     def save(self, made: Plan, *, named: bool = True) -> Plan:
-        """The plan as it is saved.
+        """The plan as it is saved. Older ones that nobody needs any more are forgotten then.
 
         :param named: by an operator; else it gets another name where somebody else took it meanwhile
         :raises Busy: the name is taken
@@ -264,11 +264,28 @@ class Plans:
             run = self._journal.create(self._dated(made), taken)
             with self._lock:
                 self.known().append(run)
-            return run.plan
         except Busy as e:
             raise Busy(f"{e}{self._whose(made)}") from e
         finally:
             self._creating.discard(made.name)
+        self._forget_past(run.plan)
+        return run.plan
+
+    def _forget_past(self, made: Plan) -> None:
+        """Of the same file system. A slow mon takes seconds for each: what is left goes with the next one."""
+        home = made.fscid, made.metadata_pool
+        own = [run for run in self.known() if (run.plan.fscid, run.plan.metadata_pool) == home]
+        for run in choice.past(own, AT_ONCE):
+            try:
+                with self.reserved(run):
+                    if not choice.is_nothing(run):  # it was begun meanwhile
+                        continue
+                    self._forget(run)
+            except PartitionerError as e:
+                self._log.warning("plan %s: %s: it is forgotten later", run.plan.name, e)
+                return
+            self._journal.sweep_later(run)
+            self._log.info("plan %s is forgotten: nothing of it is set, and it is old", run.plan.name)
 
     def _whose(self, made: Plan) -> str:
         """Of which file system the plan is that has the name already, and what can be done about it."""
@@ -414,17 +431,22 @@ class Plans:
         with self.reserved(run):
             if run.head.state in ACTIVE:
                 raise Busy(f"plan '{name}' is {run.head.state}: stop it first")
-            self._journal.catch_up(run.plan.fscid)  # or what is written later would bring it back
-            self._hand_over(run)
-            left = self._left(run)
-            self._journal.forget(run)  # first: nobody would put back what a plan that stays had left
-            for i in left:
-                if run.plan.steps[i].kind == CONFIG_STEP:
-                    self._option(run, i).leave()
-            with self._lock:  # a new list: others may be going through the old one
-                self._runs = [other for other in self.known() if other is not run]
+            left = self._forget(run)
         self._sweep(self.known)
         self._journal.sweep(run.id)
+        return left
+
+    def _forget(self, run: Run) -> int:
+        """But for its keys; it is reserved. Returns how many of its steps stay. Errors as of the mon"""
+        self._journal.catch_up(run.plan.fscid)  # or what is written later would bring it back
+        self._hand_over(run)
+        left = self._left(run)
+        self._journal.forget(run)  # first: nobody would put back what a plan that stays had left
+        for i in left:
+            if run.plan.steps[i].kind == CONFIG_STEP:
+                self._option(run, i).leave()
+        with self._lock:  # a new list: others may be going through the old one
+            self._runs = [other for other in self.known() if other is not run]
         return len(left)
 
     def _left(self, run: Run) -> list[int]:

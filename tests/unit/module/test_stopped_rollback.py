@@ -605,8 +605,10 @@ def test_managers_that_come_and_go_leave_one_head_a_plan(cluster: Cluster) -> No
 def many(cluster: Cluster) -> list[str]:
     """Names of plans that are ready, more than are claimed in three ticks; the first is under way."""
     first, names = Manager(cluster), [f"p{i}" for i in range(3 * AT_ONCE + 2)]
-    for name in names:
-        first.partitioner.plans.save(plan(cluster, MOVES, name=name))
+    for i, name in enumerate(names):  # of an earlier version: more than would be kept now
+        made = replace(plan(cluster, MOVES, name=name), created=1.0 + i)
+        first.partitioner._journal.create(made, [])
+    first.partitioner.plans.load()
     first.partitioner.start(first.fs, names[0])
     return names
 
