@@ -53,6 +53,7 @@ from .watch import Watch
 
 SMALL = 1000.0  # inodes: with more of what nobody asks for its move is waited for all the same
 AFTER_UNDOING = 0.5  # s between two looks whether a rollback has ended
+IN_A_LOOK = 64  # plans of earlier starts that become one: the mon is told of each, and moves wait for that
 
 
 class Orders:
@@ -220,6 +221,23 @@ class Orders:
             self._plans.merge(fs, some, gone)
         else:
             self._plans.finish(fs)
+
+    def tidy_earlier(self, fs: FsState, watch: Watch, over: Collection[str], gone: Collection[int]) -> None:
+        """The same of what was made before the start: no rollback tells these starts from one another. Only
+        until something is decided: the plan gets the highest number, and a decision whose plan has a higher
+        one than all that a rollback leaves was undone.
+        """
+        earlier = [r for r in self._plans.of(fs) if r.plan.scheduled and r.plan.created < watch.kept.since]
+        last = max((number(run.plan.name) for run in earlier), default=0)
+        if any(number(turn.plan) > last and not turn.undone for turn in watch.kept.turns):
+            return
+        some = mergeable(_live(self._plans.of(fs)), {run.id for run in earlier}.intersection(over))
+        if not some:
+            return
+        try:
+            self._plans.merge(fs, some[:IN_A_LOOK], gone)
+        except PartitionerError as e:  # what is decided does not wait for that
+            self._log.warning("scheduler of %s: %s", fs.name, e)
 
     def _hasten(self, fs: FsState, watch: Watch) -> None:
         """Have MDSs look at their pins more often. They follow them all the same where that fails."""

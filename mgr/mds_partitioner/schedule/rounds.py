@@ -272,6 +272,8 @@ class Rounds:
         over = self._orders.give_up(fs, watch, now)
         before = watch.state
         gone = watch.catalogue.deleted.inos
+        if mode == ACT and not view.wait:
+            self._orders.tidy_earlier(fs, watch, over, gone)
         free = gathered_again(self._plans.of(fs), fs.fscid, gone)
         known = self._placed(before.without(gone).undistributed(free), now)
         state, decision = Scheduler(known, view, ours.limits(settings)).decide()
