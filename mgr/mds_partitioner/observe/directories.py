@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 
 from .. import clock
@@ -17,138 +17,116 @@ from ..ceph.volumes import NO_GROUP, VOLUMES, internal
 from ..clock import Now
 from ..errors import BadInput, CephError, NotFound, PartitionerError
 from ..model import ROOT, Directory, DirectoryFacts
-from .children import found_again
+from .listing import Listing, look
 from .subtrees import ancestors
-from .turnover import MOST_PARTS, listable
+from .turnover import listable
 
 SNAPSHOTS = ".snap"
 LONGEST = FS_TIMEOUT / 2  # s: a saturated MDS takes 0.1 s a question; who is given up loses what was read
 A_WHILE = 2.0  # s: a decision waits for the first listing
-SELDOM = 600.0  # s between two listings of what has too many entries to be listed each time
-MOST_ENTRIES = 100_000  # of the root: with more it is not listed even then, as that takes an MDS a second
 
 
-def listed(fs: FileSystem, group: str, label: str) -> list[Directory]:
-    """The subvolumes of a group, by its path; none if it has just gone. ``label``: before their names"""
+def _groups(fs: FileSystem) -> list[Directory]:
+    """The groups of subvolumes."""
     try:
-        found = fs.subdirectories(group)
+        return [Directory(f"{VOLUMES}/{name}", name, ino) for name, ino in fs.subdirectories(VOLUMES)]
     except NotFound:
         return []
-    return [Directory(f"{group}/{name}", label + name, ino) for name, ino in found]
 
 
-def groups(fs: FileSystem) -> dict[str, str]:
-    """Paths of the groups of subvolumes, and what is before the names of those in them."""
+def _subvolumes(fs: FileSystem, group: Directory) -> list[Directory]:
+    """Those of a group; none if it has just gone."""
+    label = "" if group.name == NO_GROUP else f"{group.name}/"
     try:
-        found = fs.subdirectories(VOLUMES)
+        found = fs.subdirectories(group.path)
     except NotFound:
-        return {}
-    return {f"{VOLUMES}/{group}": "" if group == NO_GROUP else f"{group}/" for group, _ in found}
+        return []
+    return [Directory(f"{group.path}/{name}", label + name, ino) for name, ino in found]
 
 
-def subvolumes(fs: FileSystem) -> list[Directory]:
-    """Every subvolume of every group."""
-    return [d for group, label in groups(fs).items() for d in listed(fs, group, label)]
-
-
-def beside_subvolumes(fs: FileSystem) -> list[Directory]:
+def _beside_subvolumes(fs: FileSystem) -> list[Directory]:
     """Every directory right below the root but the one that subvolumes are in."""
     paths = [(f"/{name}", ino) for name, ino in fs.subdirectories("/")]
     return [Directory(path, path, ino) for path, ino in paths if path != VOLUMES]
+
+
+class Subvolumes:
+    """Every subvolume of every group, or what a plain tree has in their place. Of thousands of groups a full
+    MDS lets each wait: they are looked at for a while, and the others the next time.
+
+    :ivar whole: each group has been looked at
+    """
+
+    def __init__(self, patience: float, now: Callable[[], Now]) -> None:
+        """``patience``: s that groups are looked at."""
+        self._patience, self._now = patience, now
+        self._volumes = Listing()
+        self._in: dict[str, Listing] = {}  # by the group's path
+        self.whole = True
+
+    def __call__(self, fs: FileSystem, now: float) -> list[Directory]:
+        """As they are now. ``now``: steady clock, s"""
+        ends = now + self._patience
+        self._volumes = look(fs, VOLUMES, partial(_groups, fs), self._volumes, now)
+        of = {group: self._in.get(group.path, Listing()) for group in self._volumes.found}
+        for number, group in enumerate(sorted(of, key=lambda group: (of[group].looked, group.path))):
+            if number and self._now().steady >= ends:
+                break
+            read = partial(_subvolumes, fs, group)
+            of[group] = look(fs, group.path, read, of[group], now, follows=True)
+        self._in = {group.path: listing for group, listing in of.items()}
+        self.whole = all(listing.looked > -math.inf for listing in of.values())
+        return [directory for listing in of.values() for directory in listing.found]
+
+    @property
+    def too_many(self) -> dict[str, int]:
+        """Entries of what has more than are ever listed, by path."""
+        listings = {VOLUMES: self._volumes, **self._in}
+        return {path: listing.too_many for path, listing in listings.items() if listing.too_many}
 
 
 class Foremost:
     """Every subvolume; where there was none at first, every directory right below the root, unless that has
     too many entries to be listed each time."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], Now] = clock.read) -> None:
+        self._now, self._subvolumes = now, Subvolumes(LONGEST / 2, now)
         self._beside: bool | None = None  # None: neither was found yet
 
     def __call__(self, fs: FileSystem) -> list[Directory]:
         """As they are now."""
-        found = [] if self._beside else subvolumes(fs)
-        if found or self._beside is False or not listable(fs, "/"):
+        found = [] if self._beside else self._subvolumes(fs, self._now().steady)
+        if found or self._beside is False or not (self._subvolumes.whole and listable(fs, "/")):
             self._beside = False if found else self._beside
             return found
-        found = beside_subvolumes(fs)
+        found = _beside_subvolumes(fs)
         self._beside = True if found else None
         return found
 
 
-@dataclass(frozen=True)
-class _Listed:
-    """What is in a group, or right below the root, as it was found last. Times are the steady clock's, s.
-
-    :ivar at: when it was listed; looked: when it was looked at, listed or not
-    :ivar many: directories in it then, where they are very many
-    """
-
-    found: list[Directory] = field(default_factory=list)
-    at: float = -math.inf
-    looked: float = -math.inf
-    many: int | None = None
-
-
 class Everything:
-    """Every subvolume, and every directory right below the root but the one that subvolumes are in. What has
-    too many entries to be listed each time is listed once in ``SELDOM`` s, a group also when it has more or
-    fewer directories; in between, those that were found before and are still there. Of thousands of groups a
-    full MDS lets each wait: they are looked at for ``A_WHILE`` s, and the others the next time.
+    """Every subvolume, and every directory right below the root but the one that subvolumes are in.
 
-    :ivar too_many: entries of the root, while they are more than are ever listed
-    :ivar whole: each group has been listed
+    :ivar too_many: entries of what has more than are ever listed, by path
+    :ivar whole: as for ``Subvolumes``
     """
 
     def __init__(self, now: Callable[[], Now] = clock.read) -> None:
-        self._now = now
-        self._groups: dict[str, _Listed] = {}  # by path
-        self._root = _Listed()
+        self._subvolumes = Subvolumes(A_WHILE, now)
+        self._root = Listing()
         self._first = True
-        self.too_many = 0
+        self.too_many: dict[str, int] = {}
         self.whole = True
 
     def __call__(self, fs: FileSystem, now: float) -> list[Directory]:
-        """As they are now. ``now``: steady clock, s"""
-        labels, known, ends = groups(fs), self._groups, now + A_WHILE
-        of = {path: known.get(path, _Listed()) for path in labels}
-        for number, path in enumerate(sorted(labels, key=lambda path: of[path].looked)):
-            if number and self._now().steady >= ends:
-                break
-            of[path] = _look(fs, path, labels[path], of[path], now)
-        root = self._beside(fs, self._root, now)
-        self._groups, self._root, self._first = of, root, False
-        self.whole = all(group.at > -math.inf for group in of.values())
-        return [*(d for group in of.values() for d in group.found), *root.found]
-
-    def _beside(self, fs: FileSystem, old: _Listed, now: float) -> _Listed:
-        """The first time nobody waits for a long list: subvolumes are known."""
-        often = listable(fs, "/")
-        entries = 0 if often else fs.entries("/")
-        self.too_many = entries if entries > MOST_ENTRIES else 0
-        if self.too_many or (not often and (self._first or now - old.at < SELDOM)):
-            return replace(old, found=found_again(fs, old.found))
-        return _Listed(beside_subvolumes(fs), now)
-
-
-def _look(fs: FileSystem, path: str, label: str, old: _Listed, now: float) -> _Listed:
-    """A group as it is now."""
-    many = _subdirs(fs, path) if len(old.found) > MOST_PARTS else None
-    if many is not None and many == old.many and now - old.at < SELDOM:
-        return replace(old, found=found_again(fs, old.found), looked=now)
-    return _Listed(_kept(listed(fs, path, label), old.found), now, now, many)
-
-
-def _subdirs(fs: FileSystem, path: str) -> int:
-    try:
-        return fs.subdirs(path)
-    except NotFound:
-        return 0
-
-
-def _kept(found: list[Directory], before: list[Directory]) -> list[Directory]:
-    """The same, each as the very one that it was: there are thousands, and few are new."""
-    known = {d.ino: d for d in before}
-    return [old if (old := known.get(d.ino, d)) == d else d for d in found]
+        """As they are now. The first time nobody waits for a long list: subvolumes are known. ``now``: steady
+        clock, s"""
+        found, read = self._subvolumes(fs, now), partial(_beside_subvolumes, fs)
+        self._root = look(fs, "/", read, self._root, now, later=self._first)
+        self._first = False
+        root = {"/": self._root.too_many} if self._root.too_many else {}
+        self.too_many, self.whole = root | self._subvolumes.too_many, self._subvolumes.whole
+        return [*found, *self._root.found]
 
 
 def named(fs: FileSystem, paths: Sequence[str]) -> list[Directory]:
@@ -233,7 +211,7 @@ class Rotation:
         now: Callable[[], Now] = clock.read,
     ) -> None:
         """``extra``: paths the operator named in place of what there is (``Foremost``)."""
-        self._extra, self._find, self._now = tuple(extra), Foremost(), now
+        self._extra, self._find, self._now = tuple(extra), Foremost(now), now
         self.gone: tuple[str, ...] = ()  # of these, the ones that are not there now
         self._found: tuple[Directory, ...] = ()
         self._order: list[Directory] = []

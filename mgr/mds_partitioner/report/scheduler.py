@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ from .. import clock
 from ..ceph.volumes import name_of
 from ..errors import BadInput
 from ..model import NO_PIN, FsState
-from ..observe.directories import MOST_ENTRIES, normal
+from ..observe.directories import normal
+from ..observe.listing import MOST_ENTRIES
 from ..plan.ranks import format_ranks, mask_of
 from ..schedule.core.state import Past
 from ..schedule.core.view import RankView
@@ -37,7 +38,7 @@ def off_value(fs: FsState) -> dict[str, Any]:
     """As plain data, where it was never started: as that of ``status_value``."""
     unknown = ("since", "until", "state", "next_look", "imbalance_factor", "threshold")
     nothing: dict[str, Any] = {"ranks": [], "under_way": [], "decisions": [], "held": {}, "advised": 0}
-    nothing |= {"unlisted_entries": 0, "bal_rank_mask": fs.bal_rank_mask, "unused_ranks": []}
+    nothing |= {"unlisted_entries": 0, "unlisted": [], "bal_rank_mask": fs.bal_rank_mask, "unused_ranks": []}
     return {"fs": fs.name, "mode": OFF, "paused": False, "problem": "", **dict.fromkeys(unknown), **nothing}
 
 
@@ -76,6 +77,7 @@ def status_value(seen: Status) -> dict[str, Any]:
     """As plain data. Loads and capacities in req/s."""
     kept, watch = seen.kept, seen.watch
     verdict, view = (watch.verdict, watch.view) if looks(watch) else (None, None)
+    unlisted = {} if kept.mode == OFF else watch.known.too_many
     return kept_value(seen.fs, kept) | {
         "state": None if kept.mode == OFF else doing(watch),
         "problem": trouble(watch),
@@ -86,7 +88,8 @@ def status_value(seen: Status) -> dict[str, Any]:
         "under_way": [_move_value(past, requests) for past, requests in under_way(kept)],
         "decisions": [_turn_value(turn) for turn in kept.turns],
         "held": {} if kept.mode == OFF else dict(held(watch)),
-        "unlisted_entries": 0 if kept.mode == OFF else watch.known.too_many,
+        "unlisted_entries": sum(unlisted.values()),
+        "unlisted": list(unlisted),
         "advised": len(watch.advised) if kept.mode == ADVISE else 0,
         "bal_rank_mask": seen.fs.bal_rank_mask,
         "unused_ranks": _unused(seen),
@@ -243,14 +246,14 @@ def _left(watch: Watch, top: int) -> str:
     return "\n".join([*left, *_unlisted(watch.known.too_many)])
 
 
-def _unlisted(entries: int) -> list[str]:
-    if not entries:
-        return []
-    why = (
-        f"not listed: '/' has {entries:,} entries, and at most {MOST_ENTRIES:,} are listed: directories "
-        "right in it that are not known yet are left alone; remove some, or move them into a directory"
-    )
-    return wrapped(why, WIDTH)
+def _unlisted(too_many: Mapping[str, int]) -> Iterator[str]:
+    for path, entries in too_many.items():
+        why = (
+            f"not listed: '{printable(path)}' has {entries:,} entries, and at most {MOST_ENTRIES:,} are "
+            "listed: directories right in it that are not known yet are left alone; remove some, or move "
+            "them into a directory"
+        )
+        yield from wrapped(why, WIDTH)
 
 
 def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:

@@ -58,7 +58,7 @@ class Known:
     :ivar unknown: of those, which have, or may have, children that are still to be read
     :ivar waiting: paths of children of those that were listed, and not read
     :ivar masks: ``ceph.dir.bal.mask``, by inode number, of those that were read; None: MDSs without our hook
-    :ivar too_many: entries of the root, while they are more than are ever listed
+    :ivar too_many: entries of directories that have more than are ever listed, by path
     """
 
     directories: tuple[Directory, ...] = ()
@@ -75,7 +75,7 @@ class Known:
     strangers: frozenset[int] = frozenset()
     unknown: frozenset[int] = frozenset()
     waiting: tuple[str, ...] = ()
-    too_many: int = 0
+    too_many: Mapping[str, int] = field(default_factory=dict)
 
     def pin(self, directory: Directory, owned: Owned) -> int:
         """A directory's pin: as it was read, unless we have set another one since. Its facts are known."""
@@ -168,7 +168,8 @@ class Catalogue:
         self._undivided: dict[int, str] = {}  # of what was looked at in the last round, by inode number
         self._everything = Everything(now)
         self._directories: list[Directory] | None = None  # as they were listed last
-        self._listed, self._took = float("-inf"), 0.0  # when that was, steady clock, s; how long it took, s
+        self._listed = -math.inf  # when that was, steady clock, s
+        self._took = math.inf, math.inf  # how long it took, s, and the one before
         self._doubted: frozenset[int] = frozenset()
         self._masks: dict[int, str] = {}
         self._early = Early.NOT  # how the last round ended
@@ -295,7 +296,7 @@ class Catalogue:
         :raises PartitionerError: nothing was ever listed, nor is it now
         """
         began = self._now().steady
-        if began - self._listed < min(FRESH, PAUSE * self._took):
+        if began - self._listed < PAUSE * min(self._took):  # one may have waited for an MDS that was away
             return
         failed = self._asking.ask(fs, {("all", ""): partial(self._list, began=began)})
         if self._directories is None:
@@ -325,7 +326,8 @@ class Catalogue:
         def learn() -> None:
             # Groups that nobody knows yet are listed in the next look.
             listed = ended if self._everything.whole else -math.inf
-            self._directories, self._listed, self._took = directories, listed, ended - began
+            self._directories, self._listed = directories, listed
+            self._took = ended - began, self._took[0]
 
         return learn
 

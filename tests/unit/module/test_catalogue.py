@@ -22,9 +22,10 @@ from mds_partitioner.engine.reasons import EPHEMERAL_PIN
 from mds_partitioner.errors import CephError, Unavailable
 from mds_partitioner.model import NO_PIN, Churning
 from mds_partitioner.model import Directory as ModelDirectory
-from mds_partitioner.observe import directories
+from mds_partitioner.observe import listing
 from mds_partitioner.observe.children import Brood
-from mds_partitioner.observe.directories import MOST_ENTRIES, SELDOM, Everything
+from mds_partitioner.observe.directories import Everything
+from mds_partitioner.observe.listing import MOST_ENTRIES, SELDOM
 from mds_partitioner.observe.turnover import MOST_LISTED, MOST_PARTS
 from mds_partitioner.plan.fixed import Fixed, operators
 from mds_partitioner.schedule import asking
@@ -268,6 +269,33 @@ def test_all_are_not_listed_again_at_once_when_that_takes_its_time() -> None:
         catalogue.refresh(cluster.state, 2, Wanted(), Owned(), BEGINNING + rounds)
         assert host.listed["/"] == times
     assert len(catalogue.known.facts) == 2
+
+
+@pytest.mark.parametrize(
+    ("takes", "then"),
+    [
+        ([100.0] * 4, [0.0, 400.0, 800.0, 1200.0]),
+        ([1.0, 300.0, 1.0, 1.0], [0.0, 11.0, 321.0, 332.0]),  # an MDS was away for five minutes
+    ],
+)
+def test_a_listing_that_takes_minutes_takes_no_more_than_a_quarter_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, takes: list[float], then: list[float]
+) -> None:
+    cluster, at, began = Cluster([20.0] * 2), 0.0, list[float]()
+    host: Any = Counting(cluster)
+
+    def everything(self: Everything, mount: Any, now: float) -> list[ModelDirectory]:
+        nonlocal at
+        at += takes[len(began)]
+        began.append(at - takes[len(began)])
+        return [ModelDirectory(PARENT, PARENT, 100)]
+
+    monkeypatch.setattr(Everything, "__call__", everything)
+    catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING + at, at))
+    while len(began) < len(takes):
+        catalogue.refresh(cluster.state, 2, Wanted(), Owned(), BEGINNING + at)
+        at += 10.0
+    assert began == then
 
 
 def test_a_listing_that_comes_late_counts_and_is_not_begun_twice() -> None:
@@ -768,8 +796,8 @@ def test_what_is_too_large_to_list_keeps_what_was_known(inside: str, ino: int) -
     cluster = Cluster([20.0] * 4)
     cluster.directories |= {200 + i: Directory(f"{inside}/c{i}") for i in range(4)}
     host: Any = Counting(cluster)
-    catalogue = Catalogue(host, BEGINNING, lambda: Now(BEGINNING, 0.0))  # a listing takes no time
     wanted, now = Wanted(split=frozenset({100})), BEGINNING
+    catalogue = Catalogue(host, BEGINNING, lambda: Now(now, now - BEGINNING))  # a listing takes no time
 
     def found() -> set[int]:
         catalogue.refresh(cluster.state, 200, wanted, Owned(), now)
@@ -962,7 +990,7 @@ def test_a_root_with_too_many_entries_is_told_and_what_was_known_of_it_counts() 
     every = Everything()
     assert len(every(root, 0.0)) == 4
     root.count = MOST_ENTRIES + 1
-    assert len(every(root, 2 * SELDOM)) == 4 and every.too_many == MOST_ENTRIES + 1
+    assert len(every(root, 2 * SELDOM)) == 4 and every.too_many == {"/": MOST_ENTRIES + 1}
     assert len(Everything()(root, 0.0)) == 1
     root.count = 3
     assert len(every(root, 3 * SELDOM)) == 4 and not every.too_many
@@ -972,7 +1000,6 @@ def test_a_group_of_very_many_subvolumes_is_listed_seldom() -> None:
     group: Any = Wide(Cluster([20.0]), NOGROUP, MOST_PARTS + 9, 0)
     every = Everything()
     assert len(every(group, 0.0)) == MOST_PARTS + 9
-    every(group, 0.5)
     gone, _ = group.names.pop(0)
     group.gone.add(f"{NOGROUP}/{gone}")
     group.names.append(NEW)
@@ -991,7 +1018,7 @@ def test_one_of_very_many_subvolumes_that_is_new_is_found_at_once() -> None:
     group.names.append(NEW)
     assert NEW[0] in {d.name for d in every(group, 10.0)}
     every(group, 15.0)
-    assert listings.count(NOGROUP) == 3, "twice until it is known how many there are"
+    assert listings.count(NOGROUP) == 2, "at first, and when there was one more"
 
 
 class Groups(LoadedMount):
@@ -1032,18 +1059,19 @@ def test_a_group_of_very_many_keeps_no_other_from_being_listed(monkeypatch: pyte
         return of_g0 if path == f"{VOLUMES}/g0" else found
 
     monkeypatch.setattr(mount, "subdirectories", many)
-    monkeypatch.setattr(mount, "subdirs", lambda _: MOST_PARTS + 9)
+    for counted in ("subdirs", "entries"):
+        monkeypatch.setattr(mount, counted, lambda path: MOST_PARTS + 9 if path == f"{VOLUMES}/g0" else 1)
 
     def found_again(_: Any, old: list[ModelDirectory]) -> list[ModelDirectory]:
         mount.now += 5.0
         return old
 
-    monkeypatch.setattr(directories, "found_again", found_again)
+    monkeypatch.setattr(listing, "found_again", found_again)
     every = Everything(lambda: Now(0.0, mount.now))
     for _ in range(9):
         every(mount, mount.now)
     at = [path for path in listed if path.startswith(f"{VOLUMES}/g")]
-    assert [at.count(f"{VOLUMES}/g{i}") for i in range(3)] == [2, 3, 3]
+    assert [at.count(f"{VOLUMES}/g{i}") for i in range(3)] == [1, 3, 3]
 
 
 def test_files_are_found_beside_the_trash_of_a_subvolume() -> None:

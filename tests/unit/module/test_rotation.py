@@ -20,14 +20,19 @@ from mds_partitioner.observe.directories import (
     Everything,
     Foremost,
     Rotation,
+    Subvolumes,
     facts,
     named,
     normal,
-    subvolumes,
 )
 from mds_partitioner.observe.turnover import MOST_LISTED
 
 PARENT = "/volumes/_nogroup"
+
+
+def subvolumes(mount: Any) -> list[Directory]:
+    """As they are listed for the first time."""
+    return Subvolumes(1.0, lambda: Now(0.0, 0.0))(mount, 0.0)
 
 
 class Mount:
@@ -42,6 +47,10 @@ class Mount:
         if parent == "/volumes":
             return [("_nogroup", 1)]
         return [(f"s{i}", 100 + i) for i in range(self.count)]
+
+    def entries(self, path: str) -> int:
+        """ceph.dir.entries."""
+        return len(self.subdirectories(path))
 
     def ino(self, path: str) -> int:
         """Reading begins with it."""

@@ -27,7 +27,7 @@ from mds_partitioner.model import ROOT, HealthCheck
 from mds_partitioner.monitor.health import scheduler_advises
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.monitor.state import FsSample, SchedulerState, Snapshot
-from mds_partitioner.observe.directories import MOST_ENTRIES
+from mds_partitioner.observe.listing import MOST_ENTRIES
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
 from mds_partitioner.report.scheduler import LAST, PATH_WIDTH, history_text, history_value, meant
@@ -513,7 +513,8 @@ def test_a_root_that_has_too_many_entries_to_be_listed_is_told(module: Module) -
     module.manager.cluster.files[ROOT] = MOST_ENTRIES
     module.manager.run(120)
     assert "not listed: '/' has 100,001 entries, and at most 100,000 are" in shown(module.scheduler_status())
-    assert json.loads(module.scheduler_status(format="json").stdout)["unlisted_entries"] == 100_001
+    told = json.loads(module.scheduler_status(format="json").stdout)
+    assert (told["unlisted_entries"], told["unlisted"]) == (100_001, ["/"])
     module.scheduler_stop()
     assert json.loads(module.scheduler_status(format="json").stdout)["unlisted_entries"] == 0
 
