@@ -6,7 +6,7 @@ from typing import Optional
 from ..desk import STOP
 from ..errors import JournalError, NotFound
 from ..model import FsState
-from ..observe.roots import called_soon
+from ..observe.roots import found_soon
 from ..report import scheduler as report
 from ..report.hotspots import hotspots_text, hotspots_value
 from ..report.text import TOP
@@ -79,14 +79,15 @@ class SchedulerCommands(Services):
     ) -> Answer:
         """Show each move: when, from where to where, why, the gain predicted and the real one.
 
-        Also the requests before and since. --directory shows those of one (its path, or as it is shown).
+        Also the requests before and since. --directory shows those of one, whatever it was called then (its
+        path, or as it is shown).
         """
         found = self.host.fs(fs)
         kept = self.scheduling.get(found)
+        one: Optional[report.One] = None
         if directory is not None:
-            directory = report.meant(kept, directory)
-            directory = called_soon(self.host, found, [directory]).get(directory, directory)
-        return Answer(report.history_value(kept, directory), report.history_text(kept, directory, top))
+            one = report.One(*found_soon(self.host, found, report.meant(kept, directory)))
+        return Answer(report.history_value(kept, one), report.history_text(kept, one, top))
 
 
 def _ordered(fs: FsState, kept: Kept) -> Answer:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as FutureTimeout
+from typing import TypeVar
 
 from ..ceph.charmap import stays
 from ..ceph.filesystem import FileSystem
@@ -14,6 +15,7 @@ from ..errors import CephError, NotFound, PartitionerError
 from ..model import FsState
 from .directories import on_the_way
 
+T = TypeVar("T")
 PATIENCE = 2.0  # s, that a command waits for what it can do without
 
 
@@ -42,11 +44,28 @@ def called(fs: FileSystem, paths: Iterable[str]) -> dict[str, str]:
 def called_soon(host: Host, fs: FsState, paths: Iterable[str]) -> dict[str, str]:
     """As ``called``, of those that may differ; none where MDSs do not answer within ``PATIENCE``."""
     asked = may_differ(paths)
-    if not asked:
-        return {}
-    future = host.begin_on_fs(fs, lambda mount: called(mount, asked))
+    return _soon(host, fs, lambda mount: called(mount, asked), {}) if asked else {}
+
+
+def found_soon(host: Host, fs: FsState, path: str) -> tuple[str, int | None]:
+    """What MDSs call this, and the inode number of what is there; None: nothing is, or MDSs do not answer
+    within ``PATIENCE``."""
+
+    def question(mount: FileSystem) -> tuple[str, int | None]:
+        real = on_the_way(mount, path)[-1]
+        try:
+            return real, mount.ino(real)
+        except NotFound:
+            return real, None
+
+    unknown: tuple[str, int | None] = path, None
+    return _soon(host, fs, question, unknown)
+
+
+def _soon(host: Host, fs: FsState, question: Callable[[FileSystem], T], otherwise: T) -> T:
+    future = host.begin_on_fs(fs, question)
     try:
         return future.result(PATIENCE)
     except (PartitionerError, FutureTimeout):
         future.cancel()
-        return {}
+        return otherwise

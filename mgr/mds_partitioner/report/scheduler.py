@@ -256,20 +256,35 @@ def _unlisted(too_many: Mapping[str, int]) -> Iterator[str]:
         yield from wrapped(why, WIDTH)
 
 
-def history_value(kept: Kept, directory: str | None) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class One:
+    """The directory that a history is to be of: what has that path now, or had it then.
+
+    :ivar ino: its inode number; None: nothing is there now, or nobody knows
+    """
+
+    path: str
+    ino: int | None = None
+
+    def __call__(self, ino: int, path: str) -> bool:
+        """Is it this one? It may have been renamed since, and another one have had its name."""
+        return path == self.path if self.ino is None else ino == self.ino
+
+
+def history_value(kept: Kept, one: One | None) -> list[dict[str, Any]]:
     """Decisions as plain data, oldest first; of one directory, those that moved it.
 
     Of what was only advised, what it brought is what it would have.
     """
-    return [_turn_value(turn) for turn in _turns(kept, directory)]
+    return [_turn_value(turn) for turn in _turns(kept, one)]
 
 
-def _turns(kept: Kept, directory: str | None) -> list[Turn]:
-    return [turn for turn in kept.turns if directory is None or _about(turn, directory)]
+def _turns(kept: Kept, one: One | None) -> list[Turn]:
+    return [turn for turn in kept.turns if one is None or _about(turn, one)]
 
 
-def _about(turn: Turn, directory: str) -> bool:
-    return directory in _paths(turn)
+def _about(turn: Turn, one: One) -> bool:
+    return one.path in turn.split or any(one(*each) for each in turn.about)
 
 
 def _paths(turn: Turn) -> Iterator[str]:
@@ -314,16 +329,22 @@ def _is_or_was_cut(path: str, told: str) -> bool:
     return told == path or any(path.startswith(told[:i]) and path.endswith(told[i + 1 :]) for i in middles)
 
 
-def history_text(kept: Kept, directory: str | None, top: int) -> str:
+def history_text(kept: Kept, one: One | None, top: int) -> str:
     """A row a move, the newest first; what was not made, and why."""
-    turns = _turns(kept, directory)[::-1]
-    rows = [row for turn in turns for row in _rows(turn, directory, kept.mode)]
-    notes = [note for turn in turns for note in _notes(turn, directory)]
+    turns = _turns(kept, one)[::-1]
+    rows = [row for turn in turns for row in _rows(turn, one, kept.mode)]
+    notes = [note for turn in turns for note in _notes(turn, one)]
     if not rows and not notes:
-        return "no decision yet" if directory is None else f"{printable(directory)} was not moved"
+        return "no decision yet" if one is None else _unmoved(kept, one)
     shown = topmost(rows, top)
     drawn = "\n".join([_drawn(shown), *rest(rows, shown)])
     return "\n\n".join([drawn, *(["\n".join(first(notes, top))] if notes else [])])
+
+
+def _unmoved(kept: Kept, one: One) -> str:
+    another = any(one.path in _paths(turn) for turn in kept.turns)
+    told = "; another one, that had this path then, was: see the history of all" if another else ""
+    return "\n".join(wrapped(f"{printable(one.path)} was not moved{told}", WIDTH))
 
 
 def _drawn(rows: Sequence[Sequence[Any]]) -> str:
@@ -335,41 +356,41 @@ def _drawn(rows: Sequence[Sequence[Any]]) -> str:
     return table(HISTORY, fitted, left=("When", "Directory", "State"))
 
 
-def _notes(turn: Turn, directory: str | None) -> list[str]:
+def _notes(turn: Turn, one: One | None) -> list[str]:
     """What a turn did beside moves, and what it could not; of one directory, where one is named."""
     at = clock.told(turn.at)
-    split = (path for path in turn.split if directory in (None, path))
+    split = (path for path in turn.split if one is None or path == one.path)
     nothing = not (turn.moves or turn.split or turn.scatter)
     return [
-        *_reasons(turn, directory),
-        *map(printable, turn.trouble(directory)),
+        *_reasons(turn, one),
+        *map(printable, turn.trouble() if one is None else turn.trouble(one)),
         *(f"{printable(path)} is seen as its parts since {at}" for path in split),
         *([f"{at}: {printable(turn.why)}"] if nothing else []),
-        *_scattered(turn, directory),
+        *_scattered(turn, one),
     ]
 
 
-def _reasons(turn: Turn, directory: str | None) -> list[str]:
+def _reasons(turn: Turn, one: One | None) -> list[str]:
     """Why a directory was moved, where one was named."""
     plan = f" ({turn.plan})" if turn.plan else ""
     return [
         f"{clock.told(turn.at)}: {printable(past.move.why)}{plan}"
         for past in turn.moves
-        if past.move.path == directory
+        if one is not None and one(past.move.ino, past.move.path)
     ]
 
 
-def _scattered(turn: Turn, directory: str | None) -> list[str]:
+def _scattered(turn: Turn, one: One | None) -> list[str]:
     told = "advice" if turn.mode == ADVISE else "rolled back" if turn.undone else turn.plan
-    some = (scatter for scatter in turn.scatter if directory in (None, scatter.path))
+    some = (scatter for scatter in turn.scatter if one is None or one(scatter.ino, scatter.path))
     return [f"{clock.told(turn.at)}: {printable(scatter.why)} ({told})" for scatter in some]
 
 
-def _rows(turn: Turn, directory: str | None, mode: str) -> Iterator[Sequence[Any]]:
+def _rows(turn: Turn, one: One | None, mode: str) -> Iterator[Sequence[Any]]:
     real = "-" if turn.real is None else count(turn.real)
     for past, requests in zip(turn.moves, turn.requests):
         move, since = past.move, _since(past)
-        if directory is not None and move.path != directory:
+        if not (one is None or one(move.ino, move.path)):
             continue
         yield (
             clock.told(turn.at),

@@ -62,10 +62,10 @@ class Turn:
         done: tuple[Union[Scatter, Move], ...] = (*self.scatter, *(past.move for past in self.moves))
         return tuple((each.ino, each.path) for each in done)
 
-    def trouble(self, directory: Optional[str] = None) -> tuple[str, ...]:
-        """What was not done, one sentence each; of one directory, where its path is given."""
+    def trouble(self, of: Callable[[int, str], bool] = lambda ino, path: True) -> tuple[str, ...]:
+        """What was not done, one sentence each. ``of``: which directories, by inode number and path"""
         paths = dict(self.about)
-        left = ((paths[ino], why) for ino, why in self.left if directory in (None, paths[ino]))
+        left = ((paths[ino], why) for ino, why in self.left if of(ino, paths[ino]))
         return tuple(f"{path!r} was left where it is: {why}" for path, why in left)
 
     @property

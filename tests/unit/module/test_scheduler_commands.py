@@ -7,11 +7,12 @@ import errno
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
-from fake_cluster import plan
+from fake_cluster import Directory, plan
 from scheduled import Cluster, Manager, fewer
 from wcwidth import wcswidth
 
@@ -27,10 +28,11 @@ from mds_partitioner.model import ROOT, HealthCheck
 from mds_partitioner.monitor.health import scheduler_advises
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.monitor.state import FsSample, SchedulerState, Snapshot
+from mds_partitioner.observe import roots
 from mds_partitioner.observe.listing import MOST_ENTRIES
 from mds_partitioner.report.overview import overview_text, removed_values
 from mds_partitioner.report.partition import removed_state
-from mds_partitioner.report.scheduler import LAST, PATH_WIDTH, history_text, history_value, meant
+from mds_partitioner.report.scheduler import LAST, PATH_WIDTH, One, history_text, history_value, meant
 from mds_partitioner.report.text import cut
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move
@@ -322,14 +324,47 @@ def test_the_history_of_one_directory_tells_of_no_other() -> None:
     told = ("/a was left", "/ab' was left", "/b is seen", "/c is seen", "nothing of it")
     all_of_it = history_text(kept, None, 0).replace("'/a'", "/a")
     assert [part in all_of_it for part in told] == [True] * 5
-    of_a = history_text(kept, "/a", 0).replace("'/a'", "/a")
+    of_a = history_text(kept, One("/a"), 0).replace("'/a'", "/a")
     assert [part in of_a for part in told] == [True, *[False] * 4]
-    of_b = history_text(kept, "/b", 0)
+    of_b = history_text(kept, One("/b"), 0)
     assert "/b is seen" in of_b and "was left" not in of_b
-    assert history_text(kept, "/d", 0) == "/d was not moved"
+    assert history_text(kept, One("/d"), 0) == "/d was not moved"
     value = history_value(kept, None)[0]
     assert value["trouble"] == ["'/a' was left where it is: late", "'/ab' was left where it is: pinned"]
     assert "left" not in value
+
+
+def test_the_history_of_a_directory_is_that_of_the_one_that_has_its_path_now(module: Module) -> None:
+    module.scheduler_start(mode="act")
+    module.manager.run(60)
+    cluster, kept = module.manager.cluster, module.scheduling.get(module.manager.fs)
+    move = kept.turns[0].moves[0].move
+    cluster.directories[move.ino].path = "/elsewhere"
+
+    def told(path: str) -> tuple[str, list[Any]]:
+        values = json.loads(module.scheduler_history(directory=path, format="json").stdout)
+        return shown(module.scheduler_history(directory=path)), values
+
+    text, values = told("/elsewhere")
+    assert text.count("there") == 1 and move.why in text and values[0]["moves"][0]["path"] == move.path
+    assert told(move.path) == (text, values), "nothing has its path of then now"
+    cluster.directories[999] = Directory(move.path)
+    text_now, values_now = told(move.path)
+    assert f"{move.path} was not moved; another one, that had this path then, was" in text_now
+    assert values_now == []
+    assert told("/elsewhere") == (text, values)
+
+
+def test_where_mdss_do_not_answer_a_history_is_that_of_the_path_of_then(
+    module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module.scheduler_start(mode="act")
+    module.manager.run(60)
+    cluster, kept = module.manager.cluster, module.scheduling.get(module.manager.fs)
+    path = kept.turns[0].moves[0].move.path
+    monkeypatch.setattr(roots, "PATIENCE", 0.0)
+    monkeypatch.setattr(cluster, "begin_on_fs", lambda *_: Future())
+    assert shown(module.scheduler_history(directory=path)).count("there") == 1
 
 
 def test_what_a_move_was_left_alone_for_is_kept_and_not_read_out_of_a_sentence() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from scheduled import Cluster, Manager
 
-from mds_partitioner.report.scheduler import history_text
+from mds_partitioner.report.scheduler import One, history_text
 from mds_partitioner.schedule.record import ACT, ADVISE, gains
 
 CAPACITY = 300.0  # req/s
@@ -49,7 +49,7 @@ def test_those_that_wait_go_elsewhere_and_nothing_is_said_to_be_gained(cluster: 
     assert all("req/s that wait" in past.move.why for turn in eased for past in turn.moves)
     assert gains(eased, 0.0).settled == 0, "no prediction, so none that was wrong"
     path = eased[0].moves[0].move.path
-    assert "ms on rank 0, and" in history_text(kept, path, 0)
+    assert "ms on rank 0, and" in history_text(kept, One(path), 0)
     before = cluster.snapshot()
     manager.scheduling.stop(manager.fs, rollback=True)
     manager.run(100)
