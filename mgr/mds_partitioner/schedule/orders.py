@@ -84,9 +84,9 @@ class Orders:
         turn = turn_of(watch, state, decision, now)  # what fails in it fails before anything is begun
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
-                if _hurries(decision):
-                    self._hasten(fs, watch)
                 turn = replace(turn, plan=self._plan(fs, watch, decision, orders, now))
+                if _hurries(decision):  # full MDSs answer late, and pins need not wait for that
+                    self._hasten(fs, watch)
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
                 watch.problem = str(e)

@@ -137,20 +137,31 @@ def test_nothing_is_begun_while_the_metadata_pool_is_full(cluster: Cluster, full
 
 @pytest.mark.parametrize("slow", [30.0, 90.0])
 def test_loads_are_as_old_as_the_look_however_slow_the_mon_is(cluster: Cluster, slow: float) -> None:
-    """Before a plan is kept it keeps which MDSs it tells to look at their pins more often."""
     manager = acting(cluster)
-    set_: list[float] = []
+    begun: list[float] = []
 
     def takes_long(event: str) -> None:
-        if event == "put tick/1":
-            set_.append(cluster.steady)
-            cluster.steady, cluster.wall = cluster.steady + slow, cluster.wall + slow
+        if event == "put body":
+            begun.append(cluster.steady)
+            if len(begun) == 2:  # the first plan only has requests forwarded
+                cluster.steady, cluster.wall = cluster.steady + slow, cluster.wall + slow
 
     cluster.watch = takes_long
     run = decided(manager)
     turn = manager.scheduling.watch(manager.fs).kept.turns[-1]
     assert turn.plan == run.plan.name and run.memory.decided == turn.at
-    assert len(set_) == 1 and (turn.at - set_[0] < LATE) is (slow < LATE), "or it is decided anew"
+    assert (turn.at - begun[1] < LATE) is (slow < LATE), "or it is decided anew"
+
+
+def test_moves_do_not_wait_until_mdss_are_told_to_look_at_pins_more_often(cluster: Cluster) -> None:
+    """Full ones take seconds to answer."""
+    manager, seen = acting(cluster), list[str]()
+    cluster.watch = seen.append
+    decided(manager)
+    assert [event for event in seen if event in ("put body", "put seal", "put tick/1")] == [
+        *("put body", "put seal") * 2,  # the first only has requests forwarded
+        "put tick/1",
+    ]
 
 
 @pytest.mark.parametrize("who", ["the mon", "an MDS"])
