@@ -34,6 +34,15 @@ def visit(fs: Any, paths: list[str]) -> None:
         fs.stat(path)
 
 
+def miss(fs: Any, paths: list[str]) -> None:
+    """Ask for names that are not there."""
+    for path in paths:
+        try:
+            fs.stat(path)
+        except cephfs.ObjectNotFound:
+            continue
+
+
 def setxattr(fs: Any, what: list[str]) -> int:
     """[path, name, value]; an empty value removes. 0, or the errno."""
     path, name, value = what
@@ -58,7 +67,7 @@ def getxattr(fs: Any, what: list[str]) -> str | None:
     return value.decode()
 
 
-COMMANDS = {f.__name__: f for f in (make, rentries, visit, setxattr, getxattr)}
+COMMANDS = {f.__name__: f for f in (make, rentries, visit, miss, setxattr, getxattr)}
 
 
 def main() -> None:

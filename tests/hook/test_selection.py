@@ -15,6 +15,7 @@ TOP = "/selection"
 DIRS = 4
 UNREAD = [f"{TOP}/unread{number}" for number in range(200)]
 FILES = 20
+UNCACHED, CACHED = 23, 24  # files of directories that no other test has
 RANKS = 4
 # One directory goes after the other: an order takes several beats.
 MDS_CPU = 4  # %
@@ -33,10 +34,19 @@ return targets, function(candidate)
   return candidate.unvisited
 end
 """
-FAILING = """
+HALF = """
 local targets = {[0] = 0, 0, 0, 0}
 if whoami == 0 then targets[1] = mds[0]["auth.meta_load"] / 2 end
-return targets, function(candidate) %s end
+return targets, %s
+"""
+OFFERED = "offered"  # and how many inodes nobody has visited there, of what nobody has
+TELLING = f"""
+local targets = {{[0] = 0, 0, 0, 0}}
+if whoami == 0 then targets[1] = 10 end
+return targets, function(candidate)
+  if candidate.visits == 0 then BAL_LOG(0, string.format("{OFFERED} %d", candidate.unvisited)) end
+  return 0
+end
 """
 FAILURES = {
     "return candidate.visited / nothing": "attempt to perform arithmetic on a nil value (global 'nothing')",
@@ -120,9 +130,60 @@ def test_by_heat_when_a_score_fails_and_the_log_says_why(cluster: Cluster, score
     top = f"/{name}"  # new directories are rank 0's: what went in the test before leaves it nothing to move
     with at_work(cluster, busy_in(cluster, top)):
         before = len(said(cluster, "no score of"))  # of the tests before, none of whose beats goes on so long
-        use(cluster, f"{name}.lua", FAILING % score)
+        use(cluster, f"{name}.lua", HALF % f"function(candidate) {score} end")
         last = wait_for("it is in the log", lambda: said(cluster, "no score of")[before:])[-1]
         # As a whole, where it has half of what this rank still counts of the test before.
         wait_for("what is busy goes", lambda: away(cluster, [top, *busy(top)]))
     assert FAILURES[score] in last
     assert last.endswith("heat")
+
+
+@pytest.fixture
+def forgetful(cluster: Cluster) -> Iterator[None]:
+    """Rank 0 forgets each window as it ends."""
+    cluster.tell(0, "config", "set", "mds_bal_mindex_idle", "1")
+    yield
+    cluster.tell(0, "config", "unset", "mds_bal_mindex_idle")
+
+
+def goes_by_heat(cluster: Cluster, name: str, selection: str) -> None:
+    """Does what is busy go, though nothing has a score?"""
+    top = f"/{name}"
+    with at_work(cluster, busy_in(cluster, top)):
+        use(cluster, f"{name}.lua", HALF % selection)
+        wait_for("what is busy goes", lambda: away(cluster, [top, *busy(top)]))
+
+
+def test_by_heat_where_nothing_has_a_score(cluster: Cluster) -> None:
+    goes_by_heat(cluster, "unscored", "function() return 0 end")
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_by_heat_where_no_visit_is_known_after_the_first_beat(cluster: Cluster) -> None:
+    goes_by_heat(cluster, "unseen", '"mindex"')
+
+
+@pytest.fixture
+def uncached(cluster: Cluster) -> str:
+    """What has directories that are open, but have nothing in rank 0's cache, and one that has."""
+    top = "/uncached"
+    directories = [f"{top}/open{number}" for number in range(DIRS)]
+    inside(cluster, "make", {top: 0, **dict.fromkeys(directories, UNCACHED)})
+    cluster.tell(0, "cache", "drop")
+    cluster.tell(0, "config", "set", "mds_dir_prefetch", "false")
+    inside(cluster, "miss", [f"{path}/none" for path in directories])
+    cluster.tell(0, "config", "unset", "mds_dir_prefetch")
+    inside(cluster, "make", {f"{top}/cached": CACHED})
+    return top
+
+
+def offered(cluster: Cluster, files: int) -> bool:
+    """Was a directory with so many files, all unvisited, there to be chosen?"""
+    return any(line.endswith(f"{OFFERED} {files}") for line in said(cluster, OFFERED))
+
+
+def test_what_an_importer_would_send_back_is_not_there_to_be_chosen(cluster: Cluster, uncached: str) -> None:
+    with at_work(cluster, busy_in(cluster, uncached)):
+        use(cluster, "telling.lua", TELLING)
+        wait_for("visits are expected", lambda: offered(cluster, CACHED))
+    assert not offered(cluster, UNCACHED)
