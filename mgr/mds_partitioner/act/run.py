@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -310,8 +311,13 @@ def paused_by_guard(head: Head) -> bool:
 
 
 def retold(before: Head, head: Head) -> bool:
-    """Does it wait for the cluster as before, and only says so in other words?"""
-    return paused_by_guard(before) and head != before == replace(head, why=before.why)
+    """Does it wait for the cluster as before, for the same but in what that counts, as seconds?"""
+    if not paused_by_guard(before) or head == before or replace(head, why=before.why) != before:
+        return False
+    return _COUNTS.sub("", head.why) == _COUNTS.sub("", before.why)
+
+
+_COUNTS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def way_home(step: Step, old: str, ranks: Iterable[int]) -> str | None:

@@ -45,11 +45,11 @@ class PartitionCommands(Services):
     ) -> Answer:
         """Make a plan from the newest analysis and save it; nothing is changed.
 
-        PLAN is its name; without one it gets the next free one. --heavy is mask or fanout: how heavy
-        subvolumes get several ranks. --ranks are those that it may use, as 0,1,3, 0-3 or 0xb. --to-auth adds
-        a step that has MDSs forward every request to the authority. --force plans over an operator's pins, a
-        rest, and directories that were not read in time. Of a file system's plans that were not begun, or
-        were rolled back, the last 20 are kept.
+        PLAN is its name; without one it gets a number above all that there are. --heavy is mask or fanout:
+        how heavy subvolumes get several ranks. --ranks are those that it may use, as 0,1,3, 0-3 or 0xb.
+        --to-auth adds a step that has MDSs forward every request to the authority. --force plans over an
+        operator's pins, a rest, and directories that were not read in time. Of a file system's plans that
+        were not begun, or were rolled back, the last 20 are kept.
         """
         usable = None if ranks is None else parse_ranks(ranks)
         found = self.host.fs(fs)

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..ceph import tick
@@ -21,6 +21,7 @@ from . import tick_option
 
 TOLD = "tick/"  # and the file system's id: a key, of names of MDSs that may have been told
 LATE = 900.0  # s, in which what was not answered, or a manager that was replaced had sent, comes, if ever
+SILENT = 5.0  # s, for which one that did not answer is not told: it follows its pins all the same
 AGAIN = 30.0  # s, after which those are asked once more of which it is not known that they tick as before
 
 
@@ -31,13 +32,15 @@ class _Told:
     :ivar names: of MDSs that may tick more often because of us; the mon has no others
     :ivar quick: of those that need not be told again while something moves
     :ivar late: until when something may come late
-    :ivar again: from when on they are asked again
+    :ivar again: from when on they are asked again, when nothing moves
+    :ivar silent: until when those that did not answer are not told, so that nothing waits for them each time
     """
 
     names: frozenset[str]
     quick: frozenset[str] = frozenset()
     late: float = -math.inf
     again: float = -math.inf
+    silent: Mapping[str, float] = field(default_factory=dict)
 
 
 class TickInterval:
@@ -63,9 +66,10 @@ class TickInterval:
 
         :raises PartitionerError: the mon does not keep whom it is to be told, or an MDS refused it
         """
-        told = self._of(fs.fscid)
+        told, now = self._of(fs.fscid), self._now().steady
         told.again = -math.inf
-        found = tick.ticks(self._host, fs, {m.name for m in fs.active()} - told.quick)
+        silent = {name for name, until in told.silent.items() if now < until}
+        found = tick.ticks(self._host, fs, {m.name for m in fs.active()} - told.quick - silent)
         known = {name: of for name, of in found.items() if isinstance(of, Ticks)}
         slow = {name for name, of in known.items() if of.told is None and of.usual > float(QUICK)}
         answers: dict[str, Any] = {}
@@ -74,8 +78,10 @@ class TickInterval:
             self._keep(fs.fscid, told.names)
             answers = tick.shorten(self._host, fs, slow)
         told.quick |= known.keys() - _failed(answers).keys()
-        if any(isinstance(error, Unavailable) for error in _failed(answers).values()):
-            told.late = self._now().steady + LATE
+        until = self._now().steady
+        if _unheard(answers):
+            told.late = until + LATE
+        told.silent = {**told.silent, **dict.fromkeys(_unheard(found | answers), until + SILENT)}
         _raise_refusal(found | answers)
 
     def restore(self, fscid: int) -> None:
@@ -84,7 +90,7 @@ class TickInterval:
         told, now = self._of(fscid), self._now().steady
         if not told.names or now < told.again:
             return
-        told.quick = frozenset()
+        told.quick, told.silent = frozenset(), {}
         fs = self._host.fs_unless_removed(fscid)
         if fs is None:
             self._keep(fscid, ())
@@ -139,6 +145,10 @@ def _names(kept: str) -> frozenset[str]:
 
 def _failed(answers: Mapping[str, Any]) -> dict[str, PartitionerError]:
     return {name: answer for name, answer in answers.items() if isinstance(answer, PartitionerError)}
+
+
+def _unheard(answers: Mapping[str, Any]) -> list[str]:
+    return [name for name, error in _failed(answers).items() if isinstance(error, Unavailable)]
 
 
 def _raise_refusal(answers: Mapping[str, Any]) -> None:

@@ -1504,6 +1504,9 @@ def test_a_reason_that_counts_is_told_as_it_is_now_and_written_once(
         manager.tick(run)
         assert (run.head.state, run.head.why) == (PAUSED, cluster.why)
     assert (len(cluster.events), caplog.text.count("waits:")) == (written, 1)
+    cluster.why = "MDS_DAMAGE: 1 mds daemon damaged"
+    manager.tick(run)
+    assert len(cluster.events) > written and caplog.text.count("waits:") == 2, "another reason is"
     manager = Manager(cluster)
     (run,) = manager.runs
     manager.tick(run)

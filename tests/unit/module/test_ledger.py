@@ -20,7 +20,7 @@ from mds_partitioner.judge.archive import Archive
 from mds_partitioner.monitor import health
 from mds_partitioner.schedule.ledger import Ledger
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, UNDOING, Kept
-from mds_partitioner.schedule.tick_interval import AGAIN, LATE, TickInterval
+from mds_partitioner.schedule.tick_interval import AGAIN, LATE, SILENT, TickInterval
 
 OTHER = 2
 AT_LAST = 10.0  # s
@@ -325,6 +325,9 @@ def test_an_mds_that_hangs_holds_up_no_other_and_is_asked_again() -> None:
     interval.shorten(cluster.state)
     assert set(cluster.hurried) == {"m0", "m2", "m3"}
     cluster.silent = set()
+    interval.shorten(cluster.state)
+    assert "m1" not in cluster.hurried, "what moves would wait for it each time"
+    later(cluster, SILENT)
     interval.shorten(cluster.state)
     assert set(cluster.hurried) == {"m0", "m1", "m2", "m3"}
     told = len(cluster.events)
