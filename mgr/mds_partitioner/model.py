@@ -211,3 +211,4 @@ class Observation:
     managers: float = 0.0  # req/s of the managers' own mounts, which are no directory's
     saturated: Optional[tuple[int, ...]] = None  # ranks; None: nobody could judge them
     busy: bool = False  # some rank was full in this epoch
+    unlisted: Mapping[str, int] = field(default_factory=dict)  # entries of what has too many, by path

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The engine's judgement of an analysis: directories, ranks, and how many MDSs to run."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Optional
 
@@ -65,6 +65,7 @@ class Caveats:
     passing: int = 0  # directories that came or went, and others like them with these
     passing_load: float = 0.0  # part of all directories' requests that were theirs, 0 to 1
     ranks_of: Optional[int] = None  # epochs that the ranks' loads are of, where others held them before
+    unlisted: Mapping[str, int] = field(default_factory=dict)  # entries of what has too many, by path
 
     @property
     def much_elsewhere(self) -> bool:
@@ -96,6 +97,15 @@ class Caveats:
         return [
             f"rank {', '.join(map(str, self.unmapped))}, with {self.unmapped_load:.0%} of the requests, did "
             "not tell its subtrees: what it serves is shown on other ranks"
+        ]
+
+    @property
+    def of_the_unlisted(self) -> list[str]:
+        """That there may be directories which nobody has seen, a sentence for each place."""
+        return [
+            f"{path!r} has {entries:,} entries, too many to be listed: what is in it is left out, but for "
+            "what was known before; 'analyze start' with --directories looks at what you name"
+            for path, entries in self.unlisted.items()
         ]
 
     def span(self, epoch: float) -> float:
@@ -195,6 +205,7 @@ def judge(
             passing_load=window.passing_load,
             unmapped=window.unmapped,
             unmapped_load=_part(window, window.unmapped),
+            unlisted=window.unlisted,
             ranks_of=window.rank_epochs if 0 < window.rank_epochs < window.epochs else None,
         ),
         churning=window.churning,

@@ -81,6 +81,7 @@ class WindowSummary:
     saturated: Mapping[int, float] = field(default_factory=dict)
     latency: Mapping[int, float] = field(default_factory=dict)  # s by rank, mean of these epochs' requests
     busy: float = 0.0  # req/s of all ranks, mean of those in which one was full; 0: so it was hardly ever
+    unlisted: Mapping[str, int] = field(default_factory=dict)  # as of the last epoch
 
 
 @dataclass
@@ -157,6 +158,7 @@ class Window:
     _gone: tuple[str, ...] = ()
     _churning: tuple[Churning, ...] = ()
     _unmapped: tuple[int, ...] = ()
+    _unlisted: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def resumed(cls, fs: str, kept: Checkpoint) -> "Window":
@@ -228,7 +230,7 @@ class Window:
         self._forget_insides()
         self._missing += len(observation.missing)
         self._gone, self._churning = observation.gone, observation.churning
-        self._unmapped = observation.unmapped
+        self._unmapped, self._unlisted = observation.unmapped, observation.unlisted
         self.epochs += 1
 
     def _forget_insides(self) -> None:
@@ -278,6 +280,7 @@ class Window:
             saturated={rank: number / self._judged for rank, number in self._saturated.items()},
             busy=self._busy / self._busy_epochs if self._busy_epochs >= max(2, OFTEN * self._judged) else 0.0,
             latency={rank: self._waited[rank] / load for rank, load in self._loads.items() if load > 0.0},
+            unlisted=self._unlisted,
         )
 
 

@@ -87,7 +87,8 @@ class Subvolumes:
 
 class Foremost:
     """Every subvolume; where there was none at first, every directory right below the root, unless that has
-    too many entries to be listed each time."""
+    too many entries to be listed each time. While subvolumes may be where too much is to be listed, they are
+    looked for again."""
 
     def __init__(self, now: Callable[[], Now] = clock.read) -> None:
         self._now, self._subvolumes = now, Subvolumes(LONGEST / 2, now)
@@ -100,8 +101,13 @@ class Foremost:
             self._beside = False if found else self._beside
             return found
         found = _beside_subvolumes(fs)
-        self._beside = True if found else None
+        self._beside = True if found and not self.too_many else None
         return found
+
+    @property
+    def too_many(self) -> dict[str, int]:
+        """As for ``Subvolumes``."""
+        return self._subvolumes.too_many
 
 
 class Everything:
@@ -313,6 +319,11 @@ class Rotation:
             raise why
         self.gone = tuple(gone)
         return found
+
+    @property
+    def unlisted(self) -> dict[str, int]:
+        """Entries of what has too many to be listed for directories, by path."""
+        return self._find.too_many
 
     def directories(self) -> tuple[Directory, ...]:
         """Every directory, by path."""

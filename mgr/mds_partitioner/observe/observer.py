@@ -95,6 +95,7 @@ class Observer:
             ),
             missing=missing,
             gone=self._rotation.gone,
+            unlisted=self._rotation.unlisted,
             churning=self._turnover.churning(),
             unmapped=where.silent,
             inside=self._inside(fs, self._lowest, ranks, where),

@@ -53,7 +53,7 @@ def caveats(
             f"{seen.elsewhere:.0%} of the requests are beside or above these directories: they count where "
             f"they are, and {left}"
         )
-    found += seen.of_the_ranks + seen.of_the_unmapped
+    found += seen.of_the_unlisted + seen.of_the_ranks + seen.of_the_unmapped
     if seen.missing:
         found.append(f"{seen.missing} times a rank did not tell its sessions: its older ones were used")
     if seen.passing and seen.passing_load >= WORTH_TELLING:

@@ -182,7 +182,7 @@ def _caveats(caveats: Caveats) -> list[str]:
             f"{caveats.elsewhere:.0%} of the requests are beside or above these directories: 'analyze start' "
             "looks at others with --directories PATH"
         )
-    lines += caveats.of_the_ranks + caveats.of_the_unmapped
+    lines += caveats.of_the_unlisted + caveats.of_the_ranks + caveats.of_the_unmapped
     if caveats.missing:
         lines.append(f"{caveats.missing} times a rank did not list its sessions in time")
     if caveats.gone:

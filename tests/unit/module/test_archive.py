@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from verdicts import UNKNOWN, verdict
@@ -163,6 +163,17 @@ def test_what_is_damaged_is_an_error_and_hides_no_other() -> None:
 def test_a_judgement_of_another_version_is_refused_not_misread() -> None:
     with pytest.raises(TypeError, match="duration"):
         decode(Found, {"fs": "cephfs"})
+
+
+def test_what_an_analysis_did_not_list_is_read_again_and_missing_in_an_older_one() -> None:
+    mon, value = Mon(), found()
+    caveats = replace(value.judgement.caveats, unlisted={"/volumes/\udcff": 150_000})
+    shelf(mon).save(7, replace(value, judgement=replace(value.judgement, caveats=caveats)))
+    kept = shelf(mon).load()[7]
+    assert isinstance(kept, Found) and kept.judgement.caveats == caveats
+    older = asdict(caveats)
+    del older["unlisted"]
+    assert decode(Caveats, older) == replace(caveats, unlisted={})
 
 
 def test_what_an_older_manager_did_not_know_yet_is_as_it_is_at_the_beginning() -> None:

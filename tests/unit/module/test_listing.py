@@ -111,6 +111,23 @@ def test_an_analysis_lists_no_group_with_a_million_files(tree: Any) -> None:
     assert tree.listed[f"{VOLUMES}/appA"] == 1
 
 
+@pytest.mark.parametrize(("long", "entries"), [(2, 150_000), (APP, 1_000_000)])
+def test_an_analysis_tells_what_it_did_not_list_and_looks_there_again(
+    tree: Any, long: int, entries: int
+) -> None:
+    """What can be listed is better than nothing."""
+    path = tree.cluster.directories[long].path
+    tree.files[long] = entries - 1
+    times = iter((0.0, 0.0, 10.0, 20.0, 30.0))
+    find = Foremost(lambda: Now(0.0, next(times)))
+    for _ in range(2):
+        assert [d.path for d in find(tree)] == ["/home"]
+        assert find.too_many == {path: entries} and not tree.listed[path]
+    tree.files[long] = 0
+    for _ in range(2):
+        assert [d.path for d in find(tree)] == [f"{VOLUMES}/appA/data"] and not find.too_many
+
+
 def test_an_analysis_takes_directories_beside_groups_only_when_all_of_these_were_listed(tree: Any) -> None:
     class Slow(Tree):
         now = 0.0

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_cluster import SETTINGS, FakeCluster
+from fake_cluster import Directory as Placed
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduled import Cluster, LoadedMount
 
 from mds_partitioner.engine.calls import CALLS
 from mds_partitioner.engine.saturation import saturated_epochs, saturated_ranks
 from mds_partitioner.errors import CephError, NotFound, PartitionerError, Unavailable
 from mds_partitioner.judge.history import History
-from mds_partitioner.judge.judgement import Caveats, judge
+from mds_partitioner.judge.judgement import Caveats, Judgement, judge
 from mds_partitioner.judge.window import Observed, Window, equal_parts
 from mds_partitioner.model import (
     Directory,
@@ -54,7 +56,8 @@ from mds_partitioner.observe.ranks import kinds, observe_ranks, part, quickest, 
 from mds_partitioner.observe.sessions import clients_at, parse_sessions
 from mds_partitioner.observe.subtrees import SubtreeMap, above, ancestors, parse_subtrees
 from mds_partitioner.observe.working_sets import parse_working_sets
-from mds_partitioner.report.analysis import judgement_value, rank_table
+from mds_partitioner.plan.caveats import caveats
+from mds_partitioner.report.analysis import judgement_text, judgement_value, rank_table
 from mds_partitioner.report.text import printable, table
 from mds_partitioner.schedule.watch import RankAnswer
 from mds_partitioner.verify.guards import PLAN, SCHEDULER, Hold, hold, silence, why_wait
@@ -545,6 +548,32 @@ def test_a_rank_that_never_told_its_subtrees_is_named() -> None:
     assert found.of_the_unmapped == [
         "rank 1, with 75% of the requests, did not tell its subtrees: what it serves is shown on other ranks"
     ]
+
+
+def test_what_was_not_listed_is_told_by_the_analysis_and_by_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nothing else is below the root."""
+    cluster = Cluster([])
+    cluster.directories, cluster.files = {2: Placed("/volumes")}, {2: 150_000}
+    daemons = Daemons(ranks=1)
+    monkeypatch.setattr(daemons, "on_fs", lambda fs, call: call(LoadedMount(cluster)))
+    host: Any = daemons
+    observer, window, history = Observer(host, []), Window("cephfs"), History()
+
+    def analyzed() -> Judgement:
+        window.add(daemons.observed(observer), history.plus((rank_sample(0, 100.0),), 0.0))
+        return judge(window.summary({}), SETTINGS, 1 << 30, None, lambda n, a: CALLS[n](a))
+
+    found = analyzed()
+    told = (
+        "'/volumes' has 150,000 entries, too many to be listed: what is in it is left out, but for what was "
+        "known before; 'analyze start' with --directories looks at what you name"
+    )
+    assert judgement_value(found)["caveats"]["unlisted"] == {"/volumes": 150_000}
+    assert told in judgement_text(found, 20).splitlines()
+    assert told in caveats(found.caveats, (), {}, (), balanced=False)
+    cluster.files = {}
+    found = analyzed()
+    assert not found.caveats.unlisted and "to be listed" not in judgement_text(found, 20)
 
 
 def test_heat_is_of_what_clients_ask_for() -> None:
