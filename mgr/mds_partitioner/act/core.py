@@ -389,7 +389,7 @@ def going_back(plan: Plan, records: Mapping[int, Record]) -> set[int]:
 
 def left_before(plan: Plan, records: Mapping[int, Record], i: int) -> str:
     """Why an earlier phase of its row was not done, so that a step must not be, either; "": it was. Of an
-    operator's plan, why no child was pinned: all of a fanout would go along with its parent."""
+    operator's plan, why no child is pinned: all of a fanout would go along with its parent."""
     step = plan.steps[i]
     if i in records or not step.phase:
         return ""
@@ -397,9 +397,17 @@ def left_before(plan: Plan, records: Mapping[int, Record], i: int) -> str:
     before = [(s, r) for s, r in known if s.row == step.row and s.phase < step.phase]
     if plan.scheduled:
         return next((r.why for _, r in before if r.state in NOT_DONE), "")
+    if step.row in plan.in_place:
+        return ""
     pins = [(s, r) for s, r in before if s.kind == PIN_STEP and s.value != str(NO_PIN)]
-    left = [r.why for s, r in pins if r.state in NOT_DONE and r.why != _already(s)]
-    return left[0] if left and len(left) == len(pins) else ""
+    left = [r.why for s, r in pins if r.state in NOT_DONE and not _is_pinned(s, r.why)]
+    return f"no directory in it was pinned: {left[0]}" if left and len(left) == len(pins) else ""
+
+
+def _is_pinned(step: Step, why: str) -> bool:
+    """Has a directory a pin all the same whose step was not done, be it an operator's? ``why``: that was"""
+    by_operator = why.startswith(f"{BY_OPERATOR} it ") and f" to {NO_PIN} " not in why
+    return by_operator or why == _already(step)
 
 
 def _already(step: Step) -> str:

@@ -64,6 +64,7 @@ def run_of(id_: str, parts: Mapping[str, str]) -> Run:
         analyzed=seal.get("analyzed"),
         ranks=None if ranks is None else tuple(ranks),
         metadata_pool=seal.get("metadata_pool"),
+        in_place=tuple(seal.get("in_place", ())),
     )
     begun = "".join(part for key, part in sorted(parts.items()) if key.startswith("done/"))
     records = {int(i): Record(**record) for i, record in json.loads(begun or "{}").items()}

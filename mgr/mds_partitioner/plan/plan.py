@@ -16,7 +16,7 @@ About = tuple[str, int, str]
 ATTRIBUTES = {PIN_STEP: PIN, MASK_STEP: BAL_MASK, DISTRIBUTED_STEP: DISTRIBUTED}
 
 OF_ALL = -1  # row of a setting or an option
-IN_SEAL = ("analyzed", "ranks", "metadata_pool")
+IN_SEAL = ("analyzed", "ranks", "metadata_pool", "in_place")
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,8 @@ class Plan:
     :ivar analyzed: when the analysis ended that it is made from, as created; None: it is from none
     :ivar ranks: those that it was to use; None: all that there were, or an earlier version made it
     :ivar metadata_pool: its file system's, whatever that is called; None: an earlier version made it
+    :ivar in_place: rows taken apart of which a child was pinned to its rank already, and has no step; () also
+        where an earlier version made it
     :ivar replaces: journal ids of the plans that this one was merged from
     """
 
@@ -117,6 +119,7 @@ class Plan:
     analyzed: Optional[float] = None
     ranks: Optional[tuple[int, ...]] = None
     metadata_pool: Optional[int] = None
+    in_place: tuple[int, ...] = ()
 
     def to_json(self) -> str:
         """The journal's body of a plan. Version 0.9.0 refuses a field that it does not know, so what came

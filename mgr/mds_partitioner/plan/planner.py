@@ -37,7 +37,7 @@ from .families import BroodOf, Family, but_held, current, family, held, lasting
 from .fixed import Fixed, fixed, rests_until
 from .plan import AUTOMATE, CONFIG_STEP, PIN_STEP, Plan, Prediction, Row, Step
 from .ranks import balanced_ranks, parse_ranks
-from .steps import confines, free, heavy_on, steps
+from .steps import confines, free, heavy_on, in_place, steps
 
 TINY = 1e-300
 CACHE_RESERVATION = 0.95  # mds_cache_reservation keeps 5 % of the cache free
@@ -142,6 +142,7 @@ def make_plan(
             *of_free(free(rows, table, made, c) if confined and placing else ()),
         ),
         analyzed=ended,
+        in_place=in_place(answer, families),
     )
 
 

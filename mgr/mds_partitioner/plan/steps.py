@@ -247,6 +247,17 @@ def _fanout(
         moves.append(Move(step, load, inodes, family.ranks or row.current, (home,)))
 
 
+def in_place(answer: Mapping[str, Any], families: Mapping[int, Family]) -> tuple[int, ...]:
+    """Indices of rows taken apart of which a child is pinned to its rank already: it has no step."""
+
+    def has_one(index: int, family: Family) -> bool:
+        given = column(answer["children_ranks"], str(index), family.lasting)
+        return any(child.pin == rank for child, rank in zip(family.lasting, given))
+
+    apart = ((i, family) for i, family in families.items() if str(i) in answer["parent_rank"])
+    return tuple(i for i, family in apart if has_one(i, family))
+
+
 def _ordered(
     moves: Sequence[Move], answer: Mapping[str, Any], c: Circumstances, engine: Engine
 ) -> list[Step]:

@@ -597,6 +597,36 @@ def test_a_parent_whose_children_are_all_gone_stays_where_it_is(there: int) -> N
     assert there or "'/volumes/_nogroup/s1' was deleted" in parent.why
 
 
+def test_a_parent_is_pinned_where_another_child_was_in_place_when_it_was_planned() -> None:
+    """That one has no step. The next manager knows it, too."""
+    cluster = FakeCluster()
+    run = Manager(cluster).journal.create(replace(fanout(cluster), in_place=(0,)), [])
+    del cluster.directories[101], cluster.directories[102]
+    manager = Manager(cluster)
+    (run,) = manager.runs
+    manager.journal.head(run, state=RUNNING)
+    until(manager, run, DONE)
+    assert [run.records[i].state for i in range(3)] == [SKIPPED, SKIPPED, APPLIED]
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_parent_goes_where_an_operator_has_pinned_its_children_himself(pinned: bool) -> None:
+    """And where he has taken their pins off it stays: they would go along."""
+    cluster = FakeCluster()
+    for ino in (101, 102):
+        cluster.directories[ino].pin = -1 if pinned else 3
+    manager = Manager(cluster)
+    run = manager.journal.create(fanout(cluster), [])
+    manager.journal.head(run, state=RUNNING)
+    for ino in (101, 102):
+        cluster.directories[ino].pin = 3 if pinned else -1
+    until(manager, run, DONE)
+    parent = run.records[2]
+    assert [run.records[i].state for i in range(2)] == [SKIPPED, SKIPPED]
+    assert (parent.state, cluster.directories[100].pin) == ((APPLIED, 3) if pinned else (SKIPPED, -1))
+    assert pinned or parent.why.startswith("no directory in it was pinned: an operator changed it from 3 to")
+
+
 def test_a_parent_whose_children_are_where_they_belong_is_pinned() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)

@@ -28,6 +28,7 @@ from mds_partitioner.judge.judgement import DirectoryJudgement, Judgement
 from mds_partitioner.judge.window import Observed
 from mds_partitioner.model import Directory as At
 from mds_partitioner.model import FsState
+from mds_partitioner.observe.children import Brood
 from mds_partitioner.plan.caveats import caveats, less_even, of_elastic
 from mds_partitioner.plan.circumstances import (
     TO_AUTH,
@@ -170,6 +171,21 @@ def test_in_a_fanout_the_parent_comes_last_and_nothing_moves_twice(engine: Engin
     assert len([step for step in pins if "/uuid/" in step.target and step.home == 0]) == 4
     assert {step.phase for step in pins} == {0} and 0 < parent.phase < setting.phase
     assert plan.prediction.inodes_to_move == pytest.approx(500_000 + 700_000 + 100_000 + 3_000)
+
+
+def test_a_fanout_knows_of_children_that_are_in_place_and_have_no_step(engine: EngineClient) -> None:
+    first = made(judgement(ALL_ON_0), circumstances("fanout"), engine)
+    pins = {s.ino: int(s.value) for s in first.steps if s.ino in (500, 501, 502)}
+
+    def later(path: str) -> Brood:
+        brood = family(path)
+        children = (replace(at, pin=pins[at.ino]) if at.ino in pins else at for at in brood.children)
+        return replace(brood, children=tuple(children))
+
+    second = made(judgement(ALL_ON_0), replace(circumstances("fanout"), owned=pins), engine, later)
+    (row,) = (i for i, row in enumerate(second.rows) if row.name == "Subvol1")
+    assert len(pins) == 3 and not any(step.ino in pins for step in second.steps)
+    assert (first.in_place, second.in_place) == ((), (row,))
 
 
 def test_the_parent_of_a_fanout_goes_home_whatever_ranks_its_children_are_on(engine: EngineClient) -> None:
