@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ..act.choice import live, number
-from ..act.core import going_back
+from ..act.core import NOT_HOME, going_back
 from ..act.merge import ended, mergeable
 from ..act.registry import Plans
 from ..act.run import (
@@ -47,7 +47,7 @@ from .core.state import State
 from .core.view import Decision, Move, Scatter
 from .ledger import Ledger
 from .plans import owned, plan_of, preparation, scheduled_since
-from .record import ACT, HOUR, OFF, UNDOING, Turn, counted, failed, latest, rolled_back, uncounted
+from .record import ACT, HOUR, OFF, UNDOING, Turn, counted, failed, latest, not_home, rolled_back, uncounted
 from .tick_interval import TickInterval
 from .watch import Watch
 
@@ -139,6 +139,7 @@ class Orders:
         if watch.kept.paused or watch.kept.mode != UNDOING:
             return
         for run in filter(_over, scheduled_since(self._plans.of(fs), watch.kept.since)):
+            self._tell_away(fs, watch, run, orders)
             self._plans.remove(run.plan.name, fs)
         since = scheduled_since(self._plans.of(fs), watch.kept.since)
         ours = ended(_live(self._plans.of(fs)), {run.id for run in since})
@@ -159,6 +160,24 @@ class Orders:
         turns = rolled_back(watch.kept.turns, {t.plan for t in watch.kept.turns if number(t.plan) > before})
         with suppress(Busy):  # another order came meanwhile, and holds
             self._ledger.save(fs.fscid, watch, orders, mode=OFF, turns=turns)
+
+    def _tell_away(self, fs: FsState, watch: Watch, run: Run, orders: int) -> None:
+        """What a rollback gave its old pin, and is not at home: its plan alone knows, and is forgotten next.
+
+        :raises Busy, JournalError: as of the ledger
+        """
+        if run.head.state != ROLLED_BACK:
+            return  # what came too late was told by the turn
+        steps, rows, records = run.plan.steps, run.plan.rows, sorted(run.records.items())
+        told = {each for turn in watch.kept.turns for each in turn.left}
+        found = [(steps[i], record.why) for i, record in records if NOT_HOME in record.why]
+        away = [(step, why) for step, why in found if (rows[step.row].ino, why) not in told]
+        if not away:
+            return
+        turns = not_home(watch.kept.turns, {rows[step.row].ino: why for step, why in away})
+        self._ledger.save(fs.fscid, watch, orders, turns=turns)
+        for step, why in away:
+            self._log.warning("scheduler of %s: %r: %s", fs.name, step.target, why)
 
     def give_up(self, fs: FsState, watch: Watch, now: Now) -> frozenset[str]:
         """Moves that the executor left alone, as an operator or a user was quicker, are not waited for. What

@@ -351,6 +351,20 @@ def rolled_back(turns: Sequence[Turn], plans: Collection[str]) -> tuple[Turn, ..
     return tuple(replace(t, undone=True) if t.mode == ACT and t.plan in plans else t for t in turns)
 
 
+def not_home(turns: Sequence[Turn], away: Mapping[int, str]) -> tuple[Turn, ...]:
+    """With what was put back and has not come home, as the last one tells that moved it.
+
+    :param away: why, by inode number
+    """
+    last = {ino: turn for turn in turns if turn.stands for ino, _ in turn.about}
+
+    def told(turn: Turn) -> Turn:
+        new = tuple((ino, why) for ino, why in away.items() if last.get(ino) is turn)
+        return replace(turn, left=(*turn.left, *new)) if new else turn
+
+    return tuple(map(told, turns))
+
+
 def under_way(kept: Kept) -> list[tuple[Past, float]]:
     """Moves that have not arrived, oldest first, and what was asked of each, req/s. When it is off nobody
     looks whether they have."""

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster, plan
+from fake_cluster import SETTINGS, FakeCluster, plan
 from scheduled import Cluster, Manager, fewer
 from test_scheduling import churned
 
 from mds_partitioner.act import registry
+from mds_partitioner.act.core import NOT_HOME
 from mds_partitioner.act.executor import ABREAST
 from mds_partitioner.act.merge import merged
 from mds_partitioner.act.run import (
@@ -33,12 +34,12 @@ from mds_partitioner.errors import Busy, JournalError, NotFound, Unavailable
 from mds_partitioner.model import HealthCheck
 from mds_partitioner.monitor.sampler import scheduler_state
 from mds_partitioner.plan.circumstances import TO_AUTH
-from mds_partitioner.report.scheduler import Status, status_text
+from mds_partitioner.report.scheduler import Status, history_text, status_text
 from mds_partitioner.schedule import orders as orders_module
 from mds_partitioner.schedule.core.state import Past
 from mds_partitioner.schedule.core.view import Move, Scatter
 from mds_partitioner.schedule.looker import Looker
-from mds_partitioner.schedule.plans import owned, undone
+from mds_partitioner.schedule.plans import owned, scheduled_since, undone
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, Turn, gains, put_back
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -848,3 +849,22 @@ def test_what_was_merged_is_undone_with_what_stands_for_it() -> None:
     assert marked(*both) == [0, 2], "of another directory none stands for the second"
     again = ended(1, 103, ROLLED_BACK)
     assert marked(again) == [], "the name of a plan that was forgotten is given again"
+
+
+def test_history_and_log_tell_what_a_rollback_has_not_brought_home(caplog: pytest.LogCaptureFixture) -> None:
+    """The plan, which alone knew, is forgotten."""
+    manager = acted()
+    cluster, since = manager.cluster, manager.scheduling.get(manager.fs).since
+    moved = {p for turn in manager.scheduling.get(manager.fs).turns for _, p in turn.about}
+    cluster.lag = 10_000
+    with caplog.at_level("WARNING"):
+        manager.scheduling.stop(manager.fs, rollback=True)
+        manager.run(2 * SETTINGS.arrival_timeout * len(moved))
+    kept = manager.scheduling.get(manager.fs)
+    assert (kept.mode, scheduled_since(manager.partitioner.plans.of(manager.fs), since)) == (OFF, [])
+    assert {d.pin for d in cluster.directories.values()} == {-1}
+    away = {d.path for d in cluster.directories.values() if d.path in moved and d.rank}
+    assert away and all(f"{path!r}: {NOT_HOME} 300 s" in caplog.text for path in away)
+    after_a_fail_over = Manager(cluster).scheduling.get(manager.fs)
+    told = history_text(after_a_fail_over, None, 0)
+    assert all(f"{path!r} was left where it is: {NOT_HOME} 300 s" in told for path in away)
