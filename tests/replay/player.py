@@ -106,6 +106,8 @@ class Player:
         self.script.begin(REMOVAL)
         self._forget()
         self._calm()
+        for _ in range(UNDEAD + 1):  # a replaced manager may put a seal back that the next one has not read
+            self._tick()
         self._forget()
         self._check_forgotten()
         violations = tuple(dict.fromkeys(self.cluster.violations))
@@ -401,12 +403,13 @@ def _allowed(known: tuple[str, str], head: tuple[str, str]) -> set[tuple[str, st
     """What may be read of it: the mon may have taken the end of a step, and its answer been lost.
 
     Of a plan that is rolled back, a replaced manager may have journaled the begin of a step that it was not
-    let make.
+    let make, or that its directory is gone or an operator's: nobody looks anew when its file system
+    is removed.
     """
     state, old = known
     ends = {INTENT: (APPLIED, SKIPPED), UNDOING: (UNDONE, KEPT)}.get(state, ())
-    begun = (UNDOING,) if ROLLING_BACK in head and state in (INTENT, APPLIED) else ()
-    return {known, *((other, old) for other in (*ends, *begun))}
+    late = (UNDOING, KEPT) if ROLLING_BACK in head and state in (INTENT, APPLIED) else ()
+    return {known, *((other, old) for other in (*ends, *late))}
 
 
 def play(history: History) -> Outcome:

@@ -11,7 +11,7 @@ import pytest
 from replay import __main__ as main
 from replay.__main__ import NAMES, shrink
 from replay.player import Outcome, Player, play
-from replay.script import FAIL, History, draw
+from replay.script import FAIL, TAKEOVER, History, draw
 
 from mds_partitioner.act import changes, core, executor
 from mds_partitioner.act.core import StepCore, Transition
@@ -41,6 +41,13 @@ def test_what_comes_right_by_itself_is_no_violation(label: str, event: str) -> N
     quiet = History(28, "fanout, forwarding to the authority", 0, 4, (), ())
     at = dict(play(quiet).where)[label]
     assert play(quiet.and_then(at, event)).violations == ()
+
+
+def test_what_a_replaced_manager_has_found_deleted_is_not_lost() -> None:
+    """It is rolled back no further, as its file system is removed."""
+    events = ((22, "operator pins"), (10006, "replace"), (10031, "fs removed"))
+    scenario = "two file systems, forwarding to the authority"
+    assert play(History(7526, scenario, 1, 2, ((10018, TAKEOVER),), events)).violations == ()
 
 
 def test_of_what_an_operator_has_set_the_last_must_be_there_at_the_end() -> None:
