@@ -20,6 +20,10 @@ clients.)
 
 A plan that was merged from others counts as soon as it is complete; they are removed then. Before that is
 done nothing else is written of any plan of the file system, so both say the same as long as both are there.
+
+Removals bear no M: that by a manager that has been replaced may come when the next one has read the plan, as
+may a seal when that one has removed its plan. So none removes what a later manager has written a head of, and
+an order to begin or to go on writes the seal anew of what was read.
 """
 
 from __future__ import annotations
@@ -99,6 +103,7 @@ class Journal:
         self._store, self._me, self._new_id = store, f"{incarnation:010d}", new_id
         self._first: dict[int, _First] = {}  # by file system: none waits for another one's writes
         self._heads: dict[str, list[str]] = {}  # by id: keys of heads as they were found, until it is written
+        self._read = set[str]()  # IDs of plans that were found, and that no order has let go on since
 
     def load(self) -> tuple[list[Run], list[Unreadable]]:
         """Every plan, oldest first, and those that cannot be read.
@@ -121,7 +126,9 @@ class Journal:
                 why = f"{type(e).__name__}: {e}"
                 unreadable.append(Unreadable(id_, name_of(id_, parts), why))
         runs, unreadable = self._unmerged(sorted(runs, key=lambda run: run.plan.created), unreadable)
-        return self._unique(runs), unreadable
+        runs = self._unique(runs)
+        self._read = {run.id for run in runs}
+        return runs, unreadable
 
     def create(
         self,
@@ -191,6 +198,7 @@ class Journal:
         with run.memory.writing:
             before = run.head
             order.refuse()
+            self._adopt(run)
             self._put_head_now(run, replace(before, **changes))
             try:
                 begun = order.begin()
@@ -202,6 +210,19 @@ class Journal:
             else:
                 self._put_head_soon(run, before)
             return begun
+
+    def _adopt(self, run: Run) -> None:
+        """What was read is there to stay, though the manager before may just have been removing it.
+
+        :raises JournalError: the mon does not take it, or it is removed already, at least in part
+        """
+        if run.id in self._read:
+            self._come_first(self._first_of(run.plan.fscid))
+            parts = self._store.items(f"{ROOT}{run.id}/body/")
+            if len(parts) < json.loads(run.memory.seal)["parts"]:
+                raise JournalError(f"plan '{run.plan.name}' was just removed by the manager before this one")
+            self._put_seal(run)
+            self._read.discard(run.id)
 
     def interrupt(self, run: Run) -> None:
         """Change the head as it was ordered (``untold``), durably; it says what was interrupted. Of what has
@@ -383,6 +404,8 @@ class Journal:
         return self._first.setdefault(fscid, _First())
 
     def _retire(self, first: _First, id_: str) -> None:
+        if self._is_anothers(self._store.items(f"{ROOT}{id_}/head/")):
+            return
         self.unseal(id_)
         first.claims.pop(id_, None)
         first.old.append(id_)
@@ -415,12 +438,20 @@ class Journal:
         """Remove the keys of what is no plan any more, or some of them: are there more? What the mon does not
         take goes at the next start."""
         try:
-            keys = [key for key in self._store.items(f"{ROOT}{id_}/") if not key.endswith("/seal")]
-            for key in sorted(keys, reverse=True)[:most]:
+            keys = list(self._store.items(f"{ROOT}{id_}/"))
+            if self._is_anothers(keys):
+                return False
+            # First a seal that came late: with it, what is left would be a plan.
+            for key in sorted(keys, key=lambda key: (key.endswith("/seal"), key), reverse=True)[:most]:
                 self._store.delete(key)
         except JournalError:
             return False
         return len(keys) > len(keys[:most])
+
+    def _is_anothers(self, keys: Iterable[str]) -> bool:
+        """Has a later manager written a head? It had read the plan before, and goes on with it."""
+        heads = (key.rpartition("/head/") for key in keys)
+        return any(there and incarnation > self._me for _, there, incarnation in heads)
 
     def sweep_later(self, run: Run) -> None:
         """The same, some keys a tick: there may be thousands."""
@@ -446,8 +477,10 @@ class Journal:
         return [r for r in runs if r.id not in stale], [bad for bad in unreadable if bad.id not in stale]
 
     def _unique(self, runs: list[Run]) -> list[Run]:
-        """Without what a creation left that was told to have failed, and was made again by the same name."""
-        newest = {run.plan.name: run for run in runs}
+        """Without what a creation left that was told to have failed, and was made again by the same name, be
+        it by a later manager, whose clock may be behind."""
+        in_turn = sorted(runs, key=lambda run: max(self._heads[run.id]).rpartition("/")[2])
+        newest = {run.plan.name: run for run in in_turn}
         stale = [run for run in runs if run.head.state == READY and newest[run.plan.name] is not run]
         for run in stale:
             self.drop(run.id, run.plan.fscid)

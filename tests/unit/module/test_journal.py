@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from fake_cluster import Crash, FakeCluster, Manager, plan
 
-from mds_partitioner.act.journal import AT_ONCE, check_name
+from mds_partitioner.act.journal import AT_ONCE, NOBODYS, check_name
 from mds_partitioner.act.pages import PART
 from mds_partitioner.act.run import (
     APPLIED,
@@ -20,6 +20,7 @@ from mds_partitioner.act.run import (
     RUNNING,
     SKIPPED,
     STOPPED,
+    GoesOn,
     Head,
     Record,
     Run,
@@ -319,6 +320,98 @@ def test_a_manager_that_begins_does_not_wait_until_what_another_one_left_is_remo
         assert len(removed) - before <= AT_ONCE
     assert not any(left.id in key for key in cluster.store.data)
     assert not after.journal.behind()
+
+
+def test_of_what_was_removed_a_seal_that_comes_late_is_no_plan_anew() -> None:
+    cluster = FakeCluster(directories=2 * AT_ONCE)
+    journal = Manager(cluster).journal
+    old = journal.create(plan(cluster, dict.fromkeys(cluster.directories, 1)), [])
+    for i in range(2 * AT_ONCE):
+        journal.record(old, i, Record(APPLIED, "-1", 1.0))
+    journal.unseal(old.id)
+    after = Manager(cluster)
+    cluster.store.put(f"plan/{old.id}/seal", old.memory.seal)
+    after.journal.tidy(NOBODYS)
+    assert cluster.store.data and not Manager(cluster).runs
+
+
+def begin(manager: Manager) -> None:
+    """The plan that this manager has read is started, and one step of it is begun."""
+    (run,) = manager.runs
+    manager.journal.go_on(run, GoesOn(lambda: None, lambda: True, {}), state=RUNNING)
+    manager.journal.record(run, 0, Record(INTENT, "-1", 1.0))
+
+
+def begun(cluster: FakeCluster) -> tuple[str, set[int]]:
+    """How the next manager reads it."""
+    (run,) = Manager(cluster).runs
+    return run.head.state, set(run.records)
+
+
+def test_what_a_replaced_manager_still_removes_of_a_plan_that_the_next_one_began_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One whose creation it was not told of, and that it takes back."""
+    cluster = FakeCluster()
+    old, put = Manager(cluster), cluster.store.put
+
+    def refuse(key: str) -> None:
+        raise JournalError("the mon did not answer within 20 s")
+
+    def lost(key: str, value: str) -> None:
+        put(key, value)
+        if key.endswith("/seal"):
+            raise JournalError("no answer")
+
+    with monkeypatch.context() as silent, pytest.raises(JournalError):
+        silent.setattr(cluster.store, "put", lost)
+        silent.setattr(cluster.store, "delete", refuse)
+        old.journal.create(plan(cluster, {100: 1}), [])
+    begin(Manager(cluster))
+    old.journal.catch_up(1)
+    old.journal.tidy(1)
+    assert begun(cluster) == (RUNNING, {0})
+
+
+def test_what_a_replaced_manager_had_found_without_its_seal_stays_when_the_next_one_began_it() -> None:
+    cluster = FakeCluster()
+    run = Manager(cluster).journal.create(plan(cluster, {100: 1}), [])
+    cluster.store.delete(f"plan/{run.id}/seal")
+    old = Manager(cluster)
+    cluster.store.put(f"plan/{run.id}/seal", run.memory.seal)  # it was on its way
+    begin(Manager(cluster))
+    old.journal.tidy(NOBODYS)
+    assert begun(cluster) == (RUNNING, {0})
+
+
+def test_a_removal_that_comes_late_takes_nothing_from_what_is_begun() -> None:
+    cluster = FakeCluster()
+    run = Manager(cluster).journal.create(plan(cluster, {100: 1}), [])
+    manager = Manager(cluster)
+    cluster.store.delete(f"plan/{run.id}/seal")  # it was on its way
+    begin(manager)
+    assert begun(cluster) == (RUNNING, {0})
+
+
+def test_what_is_removed_in_part_is_not_begun() -> None:
+    cluster = FakeCluster()
+    old = Manager(cluster)
+    run = old.journal.create(plan(cluster, {100: 1}), [])
+    manager = Manager(cluster)
+    old.journal.unseal(run.id)
+    old.journal.sweep(run.id)
+    with pytest.raises(JournalError, match="was just removed by the manager before"):
+        begin(manager)
+    assert manager.runs[0].head.state == READY and not cluster.store.data
+
+
+def test_of_plans_of_one_name_the_one_of_the_later_manager_counts_whatever_its_clock() -> None:
+    cluster = FakeCluster()
+    unsure = Manager(cluster).journal.create(replace(plan(cluster, {100: 1}), created=2.0), [])
+    cluster.store.delete(f"plan/{unsure.id}/seal")
+    made = Manager(cluster).journal.create(plan(cluster, {100: 1}), [])
+    cluster.store.put(f"plan/{unsure.id}/seal", unsure.memory.seal)  # it was on its way
+    assert [run.id for run in Manager(cluster).runs] == [made.id]
 
 
 def test_what_nobody_expects_of_a_removal_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

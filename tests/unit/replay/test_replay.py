@@ -11,7 +11,7 @@ import pytest
 from replay import __main__ as main
 from replay.__main__ import NAMES, shrink
 from replay.player import Outcome, Player, play
-from replay.script import FAIL, TAKEOVER, History, draw
+from replay.script import FAIL, LOST, TAKEOVER, History, draw
 
 from mds_partitioner.act import changes, core, executor
 from mds_partitioner.act.core import StepCore, Transition
@@ -41,6 +41,22 @@ def test_what_comes_right_by_itself_is_no_violation(label: str, event: str) -> N
     quiet = History(28, "fanout, forwarding to the authority", 0, 4, (), ())
     at = dict(play(quiet).where)[label]
     assert play(quiet.and_then(at, event)).violations == ()
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ((39, LOST), (40, TAKEOVER)),  # a creation fails; its removal comes when the next manager has read it
+        ((39, TAKEOVER), (60, TAKEOVER)),  # a seal comes late, and the second manager is removing the plan
+        ((39, TAKEOVER), (106, TAKEOVER)),  # likewise, and the plan was made anew by its name
+        ((20000, LOST), (20001, TAKEOVER)),  # a seal is put back that the next manager has not read
+    ],
+)
+def test_what_a_replaced_manager_removes_or_seals_late_takes_nothing(
+    faults: tuple[tuple[int, str], ...],
+) -> None:
+    history = History(8456, "a mask of the directory, with the hook", 0, 2, faults, ())
+    assert play(history).violations == ()
 
 
 def test_what_a_replaced_manager_has_found_deleted_is_not_lost() -> None:
