@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -199,17 +200,22 @@ def test_where_the_mon_refuses_the_new_plan_is_there_and_the_old_one_goes_later(
     assert names(manager) == names(Manager(cluster)) == [*made[2:], "next", "later"]
 
 
+def once(cluster: Cluster, at: str, do: Callable[[], object]) -> None:
+    """What happens when an event is seen for the first time."""
+
+    def meanwhile(event: str) -> None:
+        if event == at:
+            cluster.watch = lambda _: None
+            do()
+
+    cluster.watch = meanwhile
+
+
 def test_one_that_is_just_begun_stays() -> None:
     cluster = Cluster()
     manager = Manager(cluster)
     made = full(manager)
-
-    def meanwhile(event: str) -> None:
-        if event == "put head":
-            cluster.watch = lambda _: None
-            save(manager, "next")
-
-    cluster.watch = meanwhile
+    once(cluster, "put head", lambda: save(manager, "next"))
     assert manager.partitioner.start(manager.fs, made[0]).head.state == RUNNING
     assert names(manager) == names(Manager(cluster)) == [*made, "next"]
 
@@ -218,13 +224,7 @@ def test_one_that_was_begun_while_others_were_forgotten_stays(monkeypatch: pytes
     cluster = Cluster()
     manager = Manager(cluster)
     made = full(manager)
-
-    def meanwhile(event: str) -> None:
-        if event == "delete":
-            cluster.watch = lambda _: None
-            manager.partitioner.start(manager.fs, made[1])
-
-    cluster.watch = meanwhile
+    once(cluster, "delete", lambda: manager.partitioner.start(manager.fs, made[1]))
     monkeypatch.setattr(choice, "STAY", STAY - 1)
     save(manager, "next")
     assert names(manager) == names(Manager(cluster)) == [*made[1:], "next"]
@@ -235,14 +235,12 @@ def test_one_that_is_just_forgotten_is_not_begun() -> None:
     manager = Manager(cluster)
     made, refused = full(manager), list[str]()
 
-    def meanwhile(event: str) -> None:
-        if event == "delete":
-            cluster.watch = lambda _: None
-            with pytest.raises(Busy, match="undone or removed now"):
-                manager.partitioner.start(manager.fs, made[0])
-            refused.append(event)
+    def refuse() -> None:
+        with pytest.raises(Busy, match="undone or removed now"):
+            manager.partitioner.start(manager.fs, made[0])
+        refused.append(made[0])
 
-    cluster.watch = meanwhile
+    once(cluster, "delete", refuse)
     save(manager, "next")
     assert refused and names(manager) == [*made[1:], "next"]
 
