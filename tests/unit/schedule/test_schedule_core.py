@@ -2068,6 +2068,47 @@ def test_what_sleeps_is_spread_by_what_it_had_when_it_woke() -> None:
     assert len(spread(sleepers, weights(sleepers, ()), {0: 1.0, 1: 1.0}, requests, (), by)) == 3
 
 
+def test_neighbours_are_apart_though_one_goes_at_a_time_and_others_fall_asleep() -> None:
+    """Five groups of five are used in turn; each look moves one, and what was used falls asleep later."""
+    pieces = {n: Piece(n, f"/p{n:02}", 0, 0.0, 10.0) for n in range(25)}
+    pieces |= {n: pieces[n]._replace(rank=(1, 3, 4, 2, 0)[n]) for n in range(5)}
+    by, capacity = Stakes(0.01, 10.0, 1, True), dict.fromkeys(range(5), 1.0)
+    for look in range(40):
+        asleep = [p for n, p in pieces.items() if n >= max(0, 10 - look)]
+        late = dict.fromkeys((p.ino for p in asleep), 1000.0)
+        for move in spread(asleep, weights(asleep, ()), capacity, late, range(5), by):
+            pieces[move.ino] = pieces[move.ino]._replace(rank=move.target)
+    groups = [Counter(pieces[n].rank for n in range(at, at + 5)) for at in range(5, 25, 5)]
+    assert max(most := [max(group.values()) for group in groups]) <= 2 and sum(most) <= 6
+
+
+def test_what_does_not_sleep_yet_is_a_neighbour_as_well() -> None:
+    asleep = [Piece(n, f"/p{n}", 0, 0.0, 10.0) for n in (6, 7)]
+    beside = [Piece(n, f"/p{n}", rank, 50.0, 10.0) for n, rank in enumerate((1, 2, 3, 4, 3, 4))]
+    by, able = Stakes(0.01, 1e6, 100, True), {0: 1.0, 1: 1.0, 2: 1.0, 3: 1.1, 4: 1.0}
+    late = dict.fromkeys((6, 7), 1000.0)
+    (move,) = spread(asleep, weights(asleep, ()), able, late, (), by, beside=beside)
+    assert (move.ino, move.target) == (7, 1), "what is next to it is elsewhere"
+
+
+@pytest.mark.parametrize("mute", [False, True])
+def test_what_sleeps_on_a_rank_in_doubt_is_spread_and_none_is_sent_there(mute: bool) -> None:
+    cluster = asleep(40, inodes=200.0)
+    cluster.rates[1001] = 450.0
+    view = replace(cluster.view(), now=cluster.now + LOOK, mute=frozenset({0, 2} if mute else ()))
+    if not mute:
+        first, *others = view.ranks
+        view = replace(view, ranks=(replace(first, full=True, capacity=None), *others))
+    state, decision = Scheduler(cluster.state, view, cluster.limits).decide()
+    assert 0 not in Look.at(state, view, cluster.limits).trusted
+    assert decision.moves and {move.source for move in decision.moves} == {0}
+    assert (2 in {move.target for move in decision.moves}) == (not mute)
+    pieces = [Piece(n, f"/p{n:02}", n % 2, 0.0, 1.0) for n in range(20)]
+    by, late = Stakes(0.01, 1e6, 100, True), dict.fromkeys(range(20), 1000.0)
+    found = spread(pieces, weights(pieces, ()), dict.fromkeys(range(4), 1.0), late, (), by, closed=(2,))
+    assert {move.source for move in found} == {0, 1} and {move.target for move in found} == {3}
+
+
 @pytest.mark.parametrize(
     ("again", "used", "waits"),
     [

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is done while there is nothing else to do: what sleeps is spread, what is in parts becomes one."""
 
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from .look import Look
@@ -30,7 +31,9 @@ def _ahead(look: Look, decision: Decision) -> tuple[State, Decision]:
     late = expected(state.wakes, used, view.now, since, limits.horizon)
     by = Stakes(look.price, pace.inodes, moves, pace.idle)
     weight = weights(sleepers, state.wakes)
-    found = spread(sleepers, weight, look.trusted, late, _resting(state), by)
+    capacity = {rank: able for rank, able in look.capacity.items() if rank not in look.crawling}
+    closed = look.capacity.keys() - look.trusted.keys()
+    found = spread(sleepers, weight, capacity, late, _resting(state), by, closed, _beside(look, used))
     if not found:
         return state, decision
     why = f"{count(found)} of what nobody uses now, as what slept woke lately; {decision.why}"
@@ -62,6 +65,13 @@ def _reunite(look: Look, decision: Decision) -> tuple[State, Decision]:
 
 def _resting(state: State) -> set[int]:
     return {past.move.ino for past in state.past}
+
+
+def _beside(look: Look, asleep: Collection[int]) -> Iterator[Piece]:
+    """All but these inode numbers, where they will be."""
+    bound = look.expected.bound
+    others = (piece for piece in look.view.pieces if piece.ino not in asleep)
+    return (p._replace(rank=bound[p.ino].target) if p.ino in bound else p for p in others)
 
 
 def _asleep(look: Look) -> list[Piece]:

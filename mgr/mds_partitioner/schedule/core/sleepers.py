@@ -7,10 +7,13 @@ to move. So they are shared out in advance, if what they are likely to save, by 
 lately, is more than that.
 """
 
+from __future__ import annotations
+
+import math
+from bisect import bisect, insort
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from statistics import fmean
 
 from .load import shares
@@ -26,6 +29,7 @@ APART = 20.0  # s: what wakes within that of something else wakes with it
 LATE = 20.0  # s, from when a load comes until what it uses has moved, on the mean
 PART = 0.25  # of the inodes that may be under way: nobody waits for these
 LEFT = 0.5  # of the budgets of an hour, of a day and of pins: the rest is for what is used
+WHY = "nobody uses it now; what slept woke lately, and too much of what sleeps is on one rank"
 SETTLE = 30.0  # s, after which what has not arrived is taken to be empty: it moves when it is not
 
 
@@ -117,38 +121,99 @@ def spread(
     late: Mapping[int, float],
     known: Collection[int],
     by: Stakes,
+    closed: Collection[int] = (),
+    beside: Iterable[Piece] = (),
 ) -> list[Move]:
     """Moves from ranks that have more than their share of the sleepers to those that have less.
 
-    Neighbours go to different ranks: what is used together often has names alike.
+    Neighbours go to different ranks: what is used together often has names alike. Which go is found anew in
+    each look, so a rank is chosen by where neighbours are: of those that went before, too.
 
     :param weight: by inode number (``weights``)
     :param capacity: req/s, by rank: ranks need not be alike
     :param late: requests that are late when each of them sleeps where too many do, by inode number
     :param known: inode numbers of pieces that are not moved again
+    :param closed: ranks that get nothing
+    :param beside: what does not sleep, or not yet: neighbours of what does
     """
     # What has no inodes is not spread for nothing either; what will not wake takes nobody's place.
     likely = [piece for piece in sleepers if late.get(piece.ino)]
-    have = dict.fromkeys(capacity, 0.0)
-    for piece in likely:
-        if piece.rank in have:
-            have[piece.rank] += weight[piece.ino]
-    share = shares(have, capacity)
-    ranks, found = sorted(capacity), list[Move]()
-    for number, piece in enumerate(sorted(likely, key=lambda piece: (piece.path, piece.ino))):
-        source, own = piece.rank, weight[piece.ino]
-        if source is None or source not in have or piece.ino in known or have[source] - share[source] < own:
+    if not likely or by.moves <= 0:
+        return []
+    places = _Places(likely, weight, capacity, closed)
+    may = {p.ino: p.rank for p in likely if p.ino not in known and places.too_many(p.rank, weight[p.ino])}
+    counts = {piece.ino: weight[piece.ino] for piece in likely}
+    in_order = sorted((*sleepers, *beside), key=lambda piece: (piece.path, piece.ino))
+    for number, piece in enumerate(in_order):
+        if piece.ino not in may:
+            places.stay(number, piece.rank, counts.get(piece.ino, 0.0))
+    found, left = list[Move](), by.inodes
+    for number, piece in enumerate(in_order):
+        source, own = may.get(piece.ino), counts.get(piece.ino, 0.0)
+        if source is None:
             continue
-        saves = late[piece.ino] * own * (have[source] - share[source]) / have[source]
-        emptiest = min(ranks, key=lambda rank: (have[rank] - share[rank], rank))
-        turn = ranks[number % len(ranks)]
-        target = turn if turn == source or have[turn] < share[turn] else emptiest
-        if target == source or saves < piece.inodes * by.price:
+        pays = late[piece.ino] * own * places.above(source) >= piece.inodes * by.price
+        target = places.farthest(number, source) if pays and places.too_many(source, own) else None
+        if target is None or target == source:
+            places.stay(number, source, own)
             continue
-        have[source] -= own
-        have[target] += own
-        why = "nobody uses it now; what slept woke lately, and too much of what sleeps is on one rank"
-        found.append(Move(piece.ino, piece.path, source, target, 0.0, 0.0, piece.inodes, why))
-    taken = list(accumulate(move.inodes for move in found))
-    fits = [move for i, move in enumerate(found) if taken[i] <= by.inodes or (by.idle and i == 0)]
-    return fits[: max(0, by.moves)]
+        if len(found) >= by.moves or (piece.inodes > left and (found or not by.idle)):
+            break
+        places.move(number, source, target, own)
+        left -= piece.inodes
+        found.append(Move(piece.ino, piece.path, source, target, 0.0, 0.0, piece.inodes, WHY))
+    return found
+
+
+class _Places:
+    """Where sleepers are, and which stay or go where, by their numbers in the order of names. Loads are sums
+    of weights.
+
+    :param capacity: req/s of the ranks that count
+    :param closed: those that nothing goes to
+    """
+
+    def __init__(
+        self,
+        sleepers: Sequence[Piece],
+        weight: Mapping[int, float],
+        capacity: Mapping[int, float],
+        closed: Collection[int],
+    ) -> None:
+        self._have = dict.fromkeys(capacity, 0.0)
+        for piece in sleepers:
+            if piece.rank in self._have:
+                self._have[piece.rank] += weight[piece.ino]
+        self._share, self._closed = shares(self._have, capacity), closed
+        self._room = dict(self._share)  # for what stays or comes
+        self._on: dict[int, list[int]] = {rank: [] for rank in capacity}
+
+    def too_many(self, rank: int | None, weight: float) -> bool:
+        """Has it its share without one of so much, too?"""
+        return rank in self._have and self._have[rank] - self._share[rank] >= weight
+
+    def above(self, rank: int) -> float:
+        """What it has too much, in parts of what it has."""
+        return (self._have[rank] - self._share[rank]) / self._have[rank]
+
+    def stay(self, number: int, rank: int | None, weight: float) -> None:
+        if rank in self._on:
+            insort(self._on[rank], number)
+            self._room[rank] -= weight
+
+    def move(self, number: int, source: int, target: int, weight: float) -> None:
+        self.stay(number, target, weight)
+        self._have[source] -= weight
+        self._have[target] += weight
+
+    def farthest(self, number: int, source: int) -> int | None:
+        """Of the ranks with room the one whose nearest is farthest away, of several the one with most room.
+        It may be the source: something has to stay there."""
+        open_to = (r for r in self._have if r not in self._closed and self._have[r] < self._share[r])
+        ranks = (r for r in (source, *open_to) if self._room[r] > 0.0)
+        return max(ranks, key=lambda r: (self._nearest(number, r), self._room[r], -r), default=None)
+
+    def _nearest(self, number: int, rank: int) -> float:
+        on = self._on[rank]
+        after = bisect(on, number)
+        return min((abs(number - other) for other in on[max(0, after - 1) : after + 1]), default=math.inf)
