@@ -51,6 +51,7 @@ OTHERS = (
     *(f"scheduler/five-tenth/{load}-tentacle-5x5" for load in ("cnn", "cycle", "web")),
     "scheduler/five-eleventh/mix-tentacle-5x5",
     "scheduler/five-twelfth/zipf-tentacle-5x5",
+    *(f"scheduler/five-thirteenth/{load}-tentacle-5x5" for load in ("churn", "cnn", "jumps", "mix", "zipf")),
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",
