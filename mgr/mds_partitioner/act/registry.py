@@ -312,15 +312,15 @@ class Plans:
         others = (run.plan.created for run in self.known() if run.plan.fscid == made.fscid)
         return replace(made, created=max(made.created, max(others, default=0.0) + choice.LATER))
 
-    def propose(self, fs: FsState, made: Plan, decided: float | None = None) -> Run:
+    def propose(self, fs: FsState, made: Plan, age: float = 0.0) -> Run:
         """Save a plan of the scheduler under a name that is chosen here. Nobody executes it before ``admit``.
 
-        :param decided: when the loads that it goes by were seen, steady clock, s; None: just now
+        :param age: s since the loads were seen that it goes by
         :raises Busy: a plan that an operator started is under way
         """
         choice.refuse_active(choice.operators(self.of(fs)), fs.name)
         name = self._reserve_name()
-        decided = self._now().steady if decided is None else decided
+        decided = self._now().steady - age
         try:
             dated = self._dated(replace(made, name=name))
             run = self._journal.create(dated, self._names(), Head(RUNNING, started=dated.created))

@@ -288,7 +288,8 @@ class Orders:
         :raises Unavailable: it is too late; nothing was begun
         """
         until = math.inf if looked is None else looked + LATE
-        run = self._plans.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)), looked)
+        age = 0.0 if looked is None else self._now().steady - looked  # that of plans is another clock
+        run = self._plans.propose(fs, replace(plan, created=max(plan.created, watch.kept.since)), age)
         with self._ledger.unchanged():
             stopped = watch.kept.mode != ACT or watch.kept.paused or watch.orders != orders
             late = self._now().steady > until

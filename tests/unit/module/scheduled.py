@@ -39,6 +39,7 @@ NOGROUP = "/volumes/_nogroup"
 LATENCY = 0.001  # s, of a rank that is not full
 BACKTRACE = struct.pack("<BBIQIBBIQIc", 5, 4, 31, 0, 1, 2, 2, 13, 1, 1, b"d")  # it is right in the root
 BEGINNING = 1_800_000_000.0  # Unix, s
+BOOTED = 1_000_000.0  # s that the host's steady clock is behind the scheduler's (clock.py)
 
 
 class RealStore(Store):
@@ -168,8 +169,12 @@ class Cluster(FakeCluster):
         return self.configured[option]
 
     def now(self) -> Now:
-        """clock.read."""
+        """clock.from_epoch."""
         return Now(self.wall, self.steady)
+
+    def of_host(self) -> Now:
+        """clock.read."""
+        return Now(self.wall, self.steady - BOOTED)
 
     def file_systems(self) -> list[FsState]:
         """Host.file_systems."""
@@ -351,19 +356,19 @@ class Manager:
         self.left = ""  # which MDS goes on without our policy
         self.failures = {"moves": 0, "looks": 0}
         journal = Journal(host.store, host.incarnation())
-        plans = Plans(host, journal, cluster.now, LOG)
+        plans = Plans(host, journal, cluster.of_host, LOG)
         self.ledger = ledger = Ledger(host, LOG, cluster.now)
         self.scheduling = Scheduling(*(host, ledger, plans, balances), lambda: self.options.ours, cluster.now)
         self.unwanted: Unwanted = self.scheduling.unwanted
-        self.planning = Planning(host, nobody, nobody, plans, lambda: SETTINGS, cluster.now)
+        self.planning = Planning(host, nobody, nobody, plans, lambda: SETTINGS, cluster.of_host)
         self.told: Progress = lambda *_: None
         self.partitioner = Partitioner(
-            *(host, journal, plans, cluster.now),
+            *(host, journal, plans, cluster.of_host),
             on_progress=self._tell,
             scheduled=self.scheduling.in_the_way,
         )
         self.mover = Mover(
-            *(host, journal, plans, lambda: SETTINGS, LOG, cluster.now),
+            *(host, journal, plans, lambda: SETTINGS, LOG, cluster.of_host),
             on_progress=self._tell,
             unwanted=self._unwanted,
             failed=lambda: self._failed("moves"),
