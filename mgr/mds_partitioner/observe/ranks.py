@@ -22,6 +22,7 @@ MISSED, AT_LEAST = 4, 20.0  # reports, which come every 5 s if nobody has set mg
 TOGETHER = 0.8  # of that time: a report that comes sooner after another one shows that this one had to wait
 FETCHES = ("dir_fetch_complete", "dir_fetch_keys")
 READS, WRITES = ("op_r",), ("op_w", "op_rmw")
+PURGING, PURGES = "purge_queue.pq_executing_ops", "purge_queue.pq_executed_ops"
 
 Points = Callable[[str], Sequence[tuple[float, ...]]]  # of a perf counter, by its path
 Kinds = Mapping[str, tuple[float, float]]  # of requests, that a rank has served: s, mean; how many
@@ -57,14 +58,16 @@ def quickest(of: Kinds, latency: float, requests: float, fetches: float = 0.0) -
     return few if rests else common
 
 
-def pooled(points: Points, active: float, window: float) -> float:
+def pooled(points: Points, active: float, purging: float, window: float) -> float:
     """Requests that wait for the metadata pool, on the mean: each read under way (Objecter.cc) is for one, at
-    least.
+    least. What deletes files is for none, and mostly in the data pools, which may be much slower.
 
     :param active: operations under way, reads and writes, on the mean
+    :param purging: of these, what deletes files (PurgeQueue.cc)
     """
     reads, writes = (sum(rate(points(f"objecter.{op}"), window) for op in ops) for ops in (READS, WRITES))
-    return active * reads / (reads + writes) if reads else 0.0
+    others = max(0.0, writes - rate(points(PURGES), window))
+    return max(0.0, active - purging) * reads / (reads + others) if reads else 0.0
 
 
 def part(points: Points, kind: str, window: float, requests: float) -> float:
@@ -97,7 +100,7 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
     of = kinds(points, window) if crowded else None
     fetches = sum(rate(points(f"mds.{name}"), window) for name in FETCHES) if crowded else 0.0
     waits = fetches > SELDOM * requests
-    active = mean_level(host.counter(mds.name, "objecter.op_active"), window) if waits else 0.0
+    active, purging = _under_way(host, mds, window) if waits else (0.0, 0.0)
     return RankSample(
         rank=mds.rank,
         name=mds.name,
@@ -123,8 +126,16 @@ def _sample(host: Host, mds: MdsInfo, window: float) -> RankSample:
         heard=bool(received),
         rated=rated(received, window),
         fetches=fetches,
-        pooled=pooled(points, active, window) if waits else 0.0,
+        pooled=pooled(points, active, purging, window) if waits else 0.0,
     )
+
+
+def _under_way(host: Host, mds: MdsInfo, window: float) -> tuple[float, float]:
+    """RADOS operations, on the mean; of these, what deletes files: 0 before Tentacle, which does not tell how
+    many have."""
+    active = mean_level(host.counter(mds.name, "objecter.op_active"), window)
+    told = host.counter(mds.name, PURGES)
+    return active, mean_level(host.counter(mds.name, PURGING), window) if told else 0.0
 
 
 def observe_ranks(host: Host, fs: FsState, window: float, now: float) -> tuple[RankSample, ...]:

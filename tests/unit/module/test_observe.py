@@ -1173,15 +1173,22 @@ class Fetching(FakeCluster):
     """Rank 0 answers 640 lookups/s, 64 at a time; of them so many a second fetch a directory."""
 
     fetches, active, reads, writes = 0.0, 0, 0.0, 0.0
+    purging, purges = 0, 0.0
+    counts_purges = True  # Reef does not
 
     def counter(self, mds: str, path: str) -> list[tuple[float, ...]]:
         if path == "objecter.op_active":
             return [(0.0, 0.0), (5.0, float(self.active + 2)), (10.0, float(self.active - 2))]
+        if path == "purge_queue.pq_executing_ops":
+            return [(0.0, 0.0), (5.0, float(self.purging)), (10.0, float(self.purging))]
+        if path == "purge_queue.pq_executed_ops" and not self.counts_purges:
+            return []
         if path.endswith("latency"):
             count = 6400.0 if path in ("mds.reply_latency", "mds_server.req_lookup_latency") else 0.0
             return [(0.0, 0.0, 0.0), (10.0, count * 1e8, count)]
         counts = {"mds_server.handle_client_request": 640.0, "mds.dir_fetch_complete": self.fetches}
         counts |= {"objecter.op_r": self.reads, "objecter.op_w": self.writes}
+        counts["purge_queue.pq_executed_ops"] = self.purges
         return [(0.0, 0.0), (10.0, 10.0 * counts.get(path, 0.0))]
 
 
@@ -1205,9 +1212,33 @@ def test_what_waits_for_the_metadata_pool_fills_no_rank(
     host: Any = cluster
     (sample, *_) = observe_ranks(host, host.state, 10.0, 11.0)
     assert sample.inside == pytest.approx(64.0), "its clients wait for it either way"
+    assert fills(sample) == full
+
+
+def fills(sample: RankSample) -> bool:
     rates, own, fetched = ([[value] * 3] for value in (sample.requests, sample.own, sample.fetches))
     marks = saturated_epochs(np.array(rates), np.array(own), np.array(fetched))
-    assert bool(saturated_ranks(marks)[0]) == full
+    return bool(saturated_ranks(marks)[0])
+
+
+@pytest.mark.parametrize(
+    ("active", "purging", "purges", "counts", "full"),
+    [
+        (200, 0, 0.0, True, False),  # 64 of 100 operations/s are reads of a slow metadata pool
+        (200, 199, 36.0, True, True),  # all but one delete files in a slow data pool
+        (200, 100, 36.0, True, False),  # both pools are slow
+        (200, 199, 36.0, False, False),  # Reef does not tell
+    ],
+)
+def test_what_deletes_files_waits_for_no_metadata(
+    active: int, purging: int, purges: float, counts: bool, full: bool
+) -> None:
+    cluster = Fetching()
+    cluster.fetches, cluster.active, cluster.reads, cluster.writes = 64.0, active, 64.0, 36.0
+    cluster.purging, cluster.purges, cluster.counts_purges = purging, purges, counts
+    host: Any = cluster
+    (sample, *_) = observe_ranks(host, host.state, 10.0, 11.0)
+    assert fills(sample) == full
 
 
 def test_how_many_requests_are_of_a_kind_is_counted() -> None:
