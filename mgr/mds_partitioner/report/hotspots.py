@@ -39,7 +39,7 @@ def hotspots_text(seen: Hotspots) -> str:
                 spot.kind,
                 cut(name_of(value["path"]), WIDTH),
                 "several" if rank is None else rank,
-                clients or "-",
+                "-" if clients is None else clients,
                 f"{spot.part:.0%}",
                 count(value["requests"]),
                 clock.time_of_day(value["since"]),

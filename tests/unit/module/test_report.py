@@ -42,10 +42,13 @@ from mds_partitioner.plan.plan import Plan
 from mds_partitioner.policy.switch import ON, TURNING_OFF, TURNING_ON, Switch
 from mds_partitioner.report import imbalance
 from mds_partitioner.report.analysis import analysis_text, directory_table, judgement_text, judgement_value
+from mds_partitioner.report.hotspots import hotspots_text
 from mds_partitioner.report.overview import Overview, overview_text, overview_value, unreadable_values
 from mds_partitioner.report.partition import plan_text, plans_text, progress, run_line, run_text, run_value
 from mds_partitioner.report.rows import RowState, row_states
 from mds_partitioner.report.text import NAME_WIDTH, cut, ranks_cell, wrapped
+from mds_partitioner.schedule.core.view import Piece
+from mds_partitioner.schedule.hotspots import SUDDEN, Hotspot, Hotspots
 from mds_partitioner.schedule.plans import preparation
 
 HERE = SubtreeMap([Subtree("/", 0, -1, False)], [])
@@ -413,3 +416,10 @@ def test_a_status_tells_how_long_ago_an_analysis_ended(age: float, told: str) ->
     over = Analysis("cephfs", 60, started=0.0, state=FINISHED, ended=1e9)
     assert told in analysis_text(over, Now(1e9 + age, 100.0), 20)
     assert "ago" not in analysis_text(replace(over, ended=None), Now(1e9, 100.0), 20)
+
+
+@pytest.mark.parametrize(("clients", "cell"), [(0, "0"), (3, "3"), (None, "-")])
+def test_that_no_client_is_at_a_hot_spot_is_known(clients: int | None, cell: str) -> None:
+    spot, piece = Hotspot(7, SUDDEN, 0.5, 100.0), Piece(7, "/volumes/g/s", 1, 90.0, 10.0)
+    text = hotspots_text(Hotspots(((spot, piece),), {piece.path: clients}, 1_800_000_000.0, 60.0))
+    assert text.splitlines()[1].split()[3] == cell
