@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from . import clock
@@ -24,7 +26,7 @@ from .analyzer import Analyzer
 from .ceph.host import Host
 from .clock import Now
 from .engine_client import EngineClient
-from .errors import NotFound
+from .errors import Busy, NotFound
 from .model import FsState
 from .options import Settings
 from .plan.caveats import of_failed
@@ -51,6 +53,28 @@ class Planning:
     ) -> None:
         self._host, self._engine, self._analyzer = host, engine, analyzer
         self._plans, self._settings, self._now = plans, settings, now
+        self._lock = threading.Lock()  # of what follows
+        self._making = Counter[int]()  # plans that are being made, by fscid
+
+    def refuse_while_made(self, fs: FsState) -> None:
+        """:raises Busy: a plan is being made: whoever names none may mean that one"""
+        with self._lock:
+            made = self._making[fs.fscid]
+        if made:
+            raise Busy(
+                f"a plan of '{fs.name}' is being made: give 'partition plan' again for what comes out, and "
+                "start it then, by its name"
+            )
+
+    @contextmanager
+    def _counted(self, fs: FsState) -> Iterator[None]:
+        with self._lock:
+            self._making[fs.fscid] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._making[fs.fscid] -= 1
 
     def plan(
         self,
@@ -91,10 +115,11 @@ class Planning:
                 found.ended,
             )
 
-        made = _of_what_is_there(make)
         only = None if ranks is None else wish.ranks
-        made = replace(made, created=at, ranks=only, caveats=(*made.caveats, *failed))
-        return self._plans.save(made, named=name is not None) if save else made
+        with self._counted(fs):
+            made = _of_what_is_there(make)
+            made = replace(made, created=at, ranks=only, caveats=(*made.caveats, *failed))
+            return self._plans.save(made, named=name is not None) if save else made
 
     def _ours(self, fs: FsState, runs: Sequence[Run], to_auth: bool) -> Ours:
         """What plans and policies of ours have set.

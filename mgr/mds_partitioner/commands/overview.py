@@ -45,13 +45,14 @@ class OverviewCommands(Services):
 
     def _mode(self, fs: FsState) -> str:
         try:
-            return self.scheduling.get(fs).mode
+            kept = self.scheduling.get(fs)
         except NotFound:
             return OFF
         except JournalError:
             return UNREADABLE
         except Unavailable:
             return "starting"
+        return f"{kept.mode}, paused" if kept.paused else kept.mode
 
     @reads("imbalance")
     def show_imbalance(self, fs: Optional[str] = None, format: str = "table") -> Answer:

@@ -10,7 +10,7 @@ from ..act.halts import check_duration
 from ..act.run import DONE, KEPT, READY, ROLLING_BACK, STOPPED, UNDONE, Run
 from ..desk import HOLD, MAKE, STOP
 from ..engine.names import MASK
-from ..errors import BadInput, JournalError, NotFound
+from ..errors import BadInput, Busy, JournalError, NotFound
 from ..model import FsState
 from ..observe.subtrees import subtree_map
 from ..plan.anew import options, plan_anew
@@ -19,7 +19,16 @@ from ..plan.circumstances import FORWARDS, TO_AUTH, check_mode
 from ..plan.plan import Plan
 from ..plan.ranks import parse_ranks
 from ..plan.shell import word
-from ..report.partition import plan_text, plan_value, plans_text, plans_value, run_line, run_text, run_value
+from ..report.partition import (
+    plan_text,
+    plan_value,
+    plans_text,
+    plans_value,
+    remarks,
+    run_line,
+    run_text,
+    run_value,
+)
 from ..report.text import TOP, count, printable
 from .declare import Answer, Services, meant, of_meant, of_plan, reads, writes
 
@@ -86,6 +95,8 @@ class PartitionCommands(Services):
         halts = self.partitioner.plans.halts.given(found.fscid)  # a stop counts while a plan is made, too
         asked = heavy is not None or to_auth or force
         named = plan is not None
+        if not named:
+            self.planning.refuse_while_made(found)
         run = self.partitioner.plans.newest(found, plan) if named else self._last_made(found, asked)
         if run is not None:
             chosen = run.plan
@@ -95,8 +106,8 @@ class PartitionCommands(Services):
             why = why or _other(chosen, heavy, sets=sets, force=force, anew=anew)
         else:
             why = self._failed(found)
-            if why and not dry_run:
-                raise BadInput(why)
+            if not dry_run:
+                self._refuse_unmade(found, why)
             chosen = self.planning.plan(
                 found, name=None, heavy=mode, ranks=None, to_auth=to_auth, force=force, save=not dry_run
             )
@@ -109,7 +120,19 @@ class PartitionCommands(Services):
         if why:
             raise BadInput(why)
         begun = _ordered(found, self.partitioner.start(found, chosen.name, halts))
-        return begun if run is not None else replace(begun, text=f"{_made(chosen)}\n{begun.text}")
+        return begun if run is not None else replace(begun, text=f"{_made(chosen, top)}\n{begun.text}")
+
+    def _refuse_unmade(self, fs: FsState, why: str) -> None:
+        """No plan is made and kept that would not be begun.
+
+        :param why: it is not begun unseen; "": it would be
+        :raises BadInput, Busy: this, or what ``start`` would say of it
+        """
+        if why:
+            raise BadInput(why)
+        refused = self.partitioner.refusal(fs, None)
+        if refused:
+            raise Busy(refused)
 
     def _failed(self, fs: FsState) -> str:
         """That no plan is begun unseen which is of an older analysis than the newest; "": none would be."""
@@ -269,13 +292,14 @@ class PartitionCommands(Services):
             raise BadInput(f"plan '{plan}' is of file system '{fs.name}': name that, too ('{command}')")
 
 
-def _made(plan: Plan) -> str:
+def _made(plan: Plan, top: int) -> str:
     """What is said of a plan that nobody has seen before it is executed."""
     p, steps = plan.prediction, count(len(plan.steps))
-    return (
+    head = (
         f"plan '{plan.name}' was made (--heavy {plan.heavy_mode}): {steps} steps, predicted imbalance factor "
         f"{p.imbalance_before:.3f} -> {p.imbalance_after:.3f}"
     )
+    return "\n".join((head, *remarks(plan, top)))
 
 
 def _planned(plan: Plan, top: int) -> Answer:

@@ -23,7 +23,8 @@ LEFT = ("Name", "Analysis", "Plan in force", "Newest plan", "Balance", "Schedule
 
 @dataclass(frozen=True)
 class Overview:
-    """What goes on on one file system. ``runs``: its plans, oldest first; ``scheduler``: its mode;
+    """What goes on on one file system. ``runs``: its plans, oldest first; ``scheduler``: its mode, and
+    whether it is paused;
     ``unreadable``: there is a record of a policy that cannot be read."""
 
     fs: FsState

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from mds_partitioner import desk
 from mds_partitioner.act.halts import Halts
 from mds_partitioner.act.run import APPLIED, UNDONE, Head, Record, Run, find
 from mds_partitioner.commands.partition import PartitionCommands
-from mds_partitioner.errors import NotFound, Unavailable
+from mds_partitioner.errors import Busy, NotFound, Unavailable
 from mds_partitioner.judge.analysis import FAILED, FINISHED, Analysis
 from mds_partitioner.judge.archive import Found
 from mds_partitioner.model import FsState
@@ -72,6 +73,8 @@ class Orders:
         self.there, self.state = True, "ready"
         self.option = ""
         self.refused = ""
+        self.beside = ""  # why no plan at all would be begun
+        self.in_the_making = False
         self.begun: list[int] = []  # orders to stop that had been given, by those to start
 
     @property
@@ -92,6 +95,11 @@ class Orders:
         self.halts.give(fs.fscid)
         return self.run.plan
 
+    def refuse_while_made(self, fs: FsState) -> None:
+        """Planning.refuse_while_made."""
+        if self.in_the_making:
+            raise Busy("a plan is being made")
+
     def start(self, fs: FsState, name: str, halts: int) -> Run:
         """Partitioner.start."""
         self.begun.append(halts)
@@ -99,7 +107,7 @@ class Orders:
 
     def refusal(self, fs: FsState, run: Run | None) -> str:
         """Partitioner.refusal."""
-        return self.refused if run is not None else ""
+        return self.refused if run is not None else self.beside
 
     def to_auth(self, fs: FsState) -> str:
         """Plans.to_auth."""
@@ -169,6 +177,35 @@ def test_a_stop_counts_while_the_plan_is_made_that_is_to_start(module: Module) -
     module.orders.there = False
     assert module.partition_start().retval == 0
     assert module.orders.begun == [0] and module.orders.halts.given(1) == 1
+
+
+def test_what_would_be_refused_is_not_made_to_be_begun(module: Module) -> None:
+    """It would stay, and be refused once more as the scheduler's moves came after it."""
+    module.orders.there, module.orders.beside = False, "the scheduler acts"
+    refused = module.partition_start()
+    assert (refused.retval, refused.stderr) == (-errno.EBUSY, "the scheduler acts")
+    assert module.orders.halts.given(1) == 0, "none was made"
+    shown = module.partition_start(dry_run=True).stdout
+    assert "'partition start' would refuse it: the scheduler acts" in shown
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_while_a_plan_is_made_no_other_one_is_begun_for_it(module: Module, dry_run: bool) -> None:
+    """'partition plan' may take a minute, and goes on when it was left."""
+    module.orders.in_the_making = True
+    refused = module.partition_start(dry_run=dry_run)
+    assert (refused.retval, refused.stderr) == (-errno.EBUSY, "a plan is being made")
+    assert module.partition_start(plan="p", dry_run=dry_run).retval == 0, "it was named"
+
+
+def test_of_a_plan_that_is_begun_unseen_its_notes_are_told(module: Module) -> None:
+    module.orders.there = False
+    module.orders.run = replace(
+        module.orders.run, plan=replace(module.orders.run.plan, caveats=("do not start it there",))
+    )
+    lines = module.partition_start().stdout.splitlines()
+    assert lines[0].startswith("plan 'p' was made (--heavy mask)")
+    assert lines[1] == "note: do not start it there"
 
 
 DESK_PATIENCE = desk.PATIENCE

@@ -293,6 +293,36 @@ def test_a_plan_is_of_what_is_there_not_of_what_an_analysis_saw(engine: EngineCl
         assert (step.expected, step.home) == (str(at.pin), at.rank)
 
 
+def test_while_a_plan_is_made_that_is_known(engine: EngineClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it is saved, whether it is or not."""
+    cluster = Cluster([1.0] * 4)
+    manager = Manager(cluster)
+    plans: Any = manager.partitioner.plans
+    planning: Any = manager.planning
+    planning._engine, planning._analyzer = engine, Analyzed(cluster)
+    other = replace(manager.fs, fscid=manager.fs.fscid + 1)
+    seen: list[bool] = []
+
+    def named() -> str:
+        planning.refuse_while_made(other)
+        try:
+            planning.refuse_while_made(manager.fs)
+        except Busy as e:
+            assert "a plan of 'cephfs' is being made" in str(e)
+            seen.append(True)
+        if len(seen) > 1:
+            raise Unavailable("no mon")
+        return "plan-1"
+
+    monkeypatch.setattr(plans, "free_name", named)
+    planning.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+    planning.refuse_while_made(manager.fs)
+    with pytest.raises(Unavailable, match="no mon"):
+        planning.plan(manager.fs, name=None, heavy="fanout", ranks=None, force=False)
+    planning.refuse_while_made(manager.fs)
+    assert len(seen) == 2
+
+
 def begun_and_not_set(
     engine: EngineClient, monkeypatch: pytest.MonkeyPatch, *, masks: bool
 ) -> tuple[Cluster, Manager]:

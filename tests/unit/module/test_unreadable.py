@@ -144,6 +144,13 @@ def test_it_keeps_no_other_plan_from_being_undone_and_is_named_at_the_end(module
     assert "cannot be read" not in module.partition_rollback().stderr + module.partition_status().stderr
 
 
+def test_of_a_scheduler_that_is_paused_the_overview_says_so(module: Whole) -> None:
+    module.scheduler_start(mode="act")
+    assert json.loads(module.show_status(format="json").stdout)[0]["scheduler"] == "act"
+    module.partition_pause()
+    assert json.loads(module.show_status(format="json").stdout)[0]["scheduler"] == "act, paused"
+
+
 def test_a_scheduler_whose_record_cannot_be_read_is_not_told_to_be_off(module: Whole) -> None:
     cluster = module.manager.cluster
     assert json.loads(module.show_status(format="json").stdout)[0]["scheduler"] == "off"
