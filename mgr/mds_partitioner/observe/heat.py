@@ -94,6 +94,15 @@ class Heat:
         of = {path: now[path] if path in gone else hot for path, hot in self.of.items()}
         return self._without(of, lost, roots)
 
+    def besides(self, changed: AbstractSet[str]) -> "Heat":
+        """As if what is in these, and what these are in, had not been looked for: as subtrees that came or
+        went they brought their heat, or took it along."""
+        if not changed:
+            return self
+        over = above(changed)
+        same = (p for p in self.asked if p not in over and changed.isdisjoint(ancestors(p)))
+        return replace(self, asked=frozenset(same))
+
     def less(self, paths: Collection[str], roots: AbstractSet[str] = frozenset()) -> "Heat":
         """Without what has moved away since. roots: where the rank's subtrees began before"""
         if not paths:

@@ -257,6 +257,7 @@ class Looker:
         watch.lumps = watch.lumps | {rank: lumps(loads[asked[rank]], hot, heat[rank].each) for rank in told}
         right = {rank: right_in(loads[asked[rank]], hot | over, roots[rank]) for rank in told}
         watch.right = {rank: of for rank, of in (watch.right | right).items() if rank in left}
+        watch.blurred = frozenset(r for r, answer in told.items() if answer.long_after(watch.told.get(r)))
         added = {rank: answer.since(watch.told.get(rank)) for rank, answer in told.items()}
         watch.told = {rank: answer for rank, answer in (watch.told | told).items() if rank in left}
         watch.heat = {rank: heat for rank, heat in (watch.heat | added).items() if rank in left}

@@ -23,6 +23,8 @@ from .record import ACT, Kept, Totals
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
 NOT_YET = "it has not looked yet"
 APART = 2.5  # s between two answers, at least, that tell together what has gone
+SOON = 3.0  # s until they are asked once more: no less than that
+LONG_AGO = 8.0  # s: later what has gone meanwhile is hot still, beside what came
 WITHIN = 2.0  # s, for what MDSs are asked in a look, if they are quick
 LONGEST = 5.0  # s: the same, if they are not
 SPARE = 2.0  # times as long, each time that one was too slow
@@ -39,10 +41,16 @@ class RankAnswer:
     long: bool = False
 
     def since(self, before: RankAnswer | None) -> Heat:
-        """Without what has gone since; all there is, where that was just now, or subtrees came or went."""
-        if before is None or before.subtrees != self.subtrees or self.at - before.at < APART:
+        """Without what has gone since; all there is, where that was just now, and of subtrees that came or
+        went."""
+        if before is None or self.at - before.at < APART:
             return self.heat
-        return self.heat.since(before.heat, self.at - before.at, self.roots)
+        changed = frozenset(subtree.path for subtree in {*before.subtrees} ^ {*self.subtrees})
+        return self.heat.since(before.heat.besides(changed), self.at - before.at, self.roots)
+
+    def long_after(self, before: RankAnswer | None) -> bool:
+        """Is there one before, and so long ago that what is hot now cannot be told from what was?"""
+        return before is not None and self.at - before.at > LONG_AGO
 
     @property
     def roots(self) -> frozenset[str]:
@@ -58,6 +66,8 @@ class Watch:
     :ivar told, subtrees: by rank; of one that did not answer, what it answered last
     :ivar heat: by rank, without what had gone at its last answer
     :ivar mute: ranks that did not tell it in time, or refused to, when they were asked last
+    :ivar blurred: ranks whose last answer came long after the one before; sharpened: when one was asked once
+        more for that last, steady clock, s
     :ivar lumps: of what could be distributed, by rank, that of which one fragment has most of the load
     :ivar right: of what is asked of what could be distributed, and of what that is in, the part that is for
         what is right in it, by rank and path
@@ -101,6 +111,8 @@ class Watch:
     right: dict[int, dict[str, float]] = field(default_factory=dict)
     subtrees: dict[int, list[Subtree]] = field(default_factory=dict)
     mute: frozenset[int] = frozenset()
+    blurred: frozenset[int] = frozenset()
+    sharpened: float = float("-inf")
     glimpses: tuple[Glimpse, ...] = ()
     advised: dict[int, tuple[int, ...]] = field(default_factory=dict)
     ranks: dict[int, RankView] = field(default_factory=dict)
@@ -212,6 +224,13 @@ class Watch:
         for key in ((prefix, name) for name in names):
             before = self.patience.get(key, WITHIN)
             self.patience[key] = WITHIN if before >= LONGEST else min(LONGEST, SPARE * before)
+
+    def blurs(self, decision: Decision, now: float) -> bool:
+        """Would something be moved for what is hot on a rank of which nobody can tell whether it is still? It
+        can be told from what that says in a moment; while something moves that is glanced at instead."""
+        if self.asked != now or self.state.moving or now - self.sharpened < CALM:
+            return False
+        return any(move.load > 0.0 and move.source in self.blurred for move in decision.moves)
 
     @property
     def glances(self) -> bool:

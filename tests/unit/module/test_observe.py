@@ -1277,13 +1277,17 @@ def test_a_load_that_stays_has_the_shares_that_it_had() -> None:
     )
 
 
-def test_where_subtrees_came_or_went_all_heat_counts() -> None:
-    before = heat(60.0, a=(0.0, 30.0), b=(0.0, 10.0))
-    now = heat(5.0, a=(before.of["a"], 0.0), b=(before.of["b"], 10.0))
-    root, other = Subtree("/", 0, -1, False), Subtree(A, 1, -1, False)
+def test_where_subtrees_came_or_went_all_heat_of_these_counts() -> None:
+    before = heat(60.0, **{"/p/a": (0.0, 30.0), "/p/b": (0.0, 10.0)})
+    now = heat(5.0, **{"/p/a": (before.of["/p/a"], 0.0), "/p/b": (before.of["/p/b"], 10.0)})
+    root, at = Subtree("/", 0, -1, False), {path: Subtree(path, 0, 0, False) for path in ("/p/a", "/p", "/q")}
     told = RankAnswer(105.0, now, (root,))
-    assert shares(told.since(RankAnswer(100.0, before, (root,)))) == pytest.approx({"a": 0.0, "b": 1.0})
-    assert told.since(RankAnswer(100.0, before, (root, other))) == told.since(None) == now
+    gone = pytest.approx({"/p/a": 0.0, "/p/b": 1.0})
+    assert shares(told.since(RankAnswer(100.0, before, (root,)))) == gone
+    assert shares(told.since(RankAnswer(100.0, before, (root, at["/q"])))) == gone, "it is none of theirs"
+    for came in ("/p/a", "/p"):
+        assert told.since(RankAnswer(100.0, before, (root, at[came]))) == now
+    assert told.since(None) == now
     assert told.since(told) == told.since(RankAnswer(103.0, before, (root,))) == now, (
         "nobody can tell so soon"
     )

@@ -33,13 +33,14 @@ from mds_partitioner.plan.ephemeral import fragment_ranks
 from mds_partitioner.plan.plan import Plan, Step
 from mds_partitioner.report.scheduler import history_text
 from mds_partitioner.schedule import looker as looker_module
+from mds_partitioner.schedule import watch as watch_module
 from mds_partitioner.schedule.core.series import Series
 from mds_partitioner.schedule.core.state import Past, State
 from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, View
 from mds_partitioner.schedule.looker import TOO_OLD, Looker
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
-from mds_partitioner.schedule.watch import CALM
+from mds_partitioner.schedule.watch import CALM, SOON
 from mds_partitioner.workers import GivenUp
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -670,6 +671,34 @@ def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(clu
     full = [at for at, name in asked if name == "m0" and min(p.begun for p in moving) < at <= late]
     assert full == [] and len(moving) > 1
     assert any(at > late for at, name in asked if name == "m0"), "when all has arrived it is looked at anew"
+
+
+@pytest.mark.parametrize(("long", "asks"), [(8.0, [0.0, 5.0]), (4.0, [0.0, 5.0, 5.0 + SOON])])
+def test_what_was_asked_too_seldom_is_asked_once_more_before_it_moves(
+    monkeypatch: pytest.MonkeyPatch, long: float, asks: list[float]
+) -> None:
+    """What was hot before is hot still in the first answer; the next tells what has gone."""
+    asked: list[float] = []
+
+    class Heard(Cluster):
+        def tell_each(self, fs: FsState, names: list[str], prefix: str, **arguments: Any) -> dict[str, Any]:
+            if prefix == "dump loads" and "m0" in names:
+                asked.append(self.steady)
+            return super().tell_each(fs, names, prefix, **arguments)
+
+    heard = Heard()
+    manager = Manager(heard)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(AT_LAST + 100)
+    assert loads(heard) == [200.0] * 4
+    monkeypatch.setattr(watch_module, "LONG_AGO", long)
+    before = heard.steady
+    asked.clear()
+    heard.load = {i: 400.0 if heard.directories[i].rank == 0 else 0.0 for i in heard.load}
+    manager.run(30)
+    begun = [p.begun for turn in manager.scheduling.watch(manager.fs).kept.turns for p in turn.moves]
+    first = min(at for at in begun if at > before)
+    assert [at - asked[0] for at in asked if at <= first] == asks
 
 
 def test_what_the_mon_does_not_take_is_not_begun(cluster: Cluster, acting: Manager) -> None:
