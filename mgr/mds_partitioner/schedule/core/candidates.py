@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from ...model import NO_PIN
 from .choose import Candidate
-from .demand import HELD
+from .demand import CHANGED, HELD, Demand
 from .elastic import TOLD
 from .look import Look
 from .sleepers import EMPTY
@@ -49,8 +49,8 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
             continue
         if ino in kept:
             continue  # its files may have links in others
-        if ino in unsure:
-            continue  # whether its turn comes is known in a moment
+        if ino in unsure or _ebbs(state.demand[ino], piece):
+            continue  # whether its turn comes, or it has gone, is known in a moment
         if pin == NO_PIN and pins_left <= 0:
             continue
         if pin != rank and pin in loads and not look.view.advised:
@@ -71,6 +71,11 @@ def candidates(look: Look, *, resting: bool = False, left: bool = False) -> list
         divisible = (piece.parts is None or piece.parts > 1) and ino not in fixed
         found.append(Candidate(ino, rank, asked[ino], piece.inodes, divisible, avoid, back))
     return found
+
+
+def _ebbs(known: Demand, piece: Piece) -> bool:
+    """Is much less asked of it than usual, since the last look or the one before?"""
+    return known.apart > 0 and piece.requests < CHANGED * known.mean
 
 
 def _unsure(look: Look) -> frozenset[int]:
