@@ -2132,6 +2132,71 @@ def test_what_was_used_before_is_told_from_what_is_used_for_the_first_time(
     assert expected(wakes, {1: True, 2: False}, 10.0, 0.0, 100.0) == {}, "more may wake with these"
 
 
+@pytest.mark.parametrize(
+    ("every", "burst", "waits"),
+    [(2.0, 1, False), (2.0, 25, True), (10.0, 1, True)],
+    ids=["one or another, all the time", "a group, besides", "seldom"],
+)
+def test_what_sleeps_is_spread_also_where_something_wakes_all_the_time(
+    every: float, burst: int, waits: bool
+) -> None:
+    """Homes: while a group wakes it is waited until all of it has."""
+    now = 1000.0
+    wakes = [Wake(now - every * ago, 10.0, ago) for ago in range(int(600.0 / every), 0, -1)]
+    wakes += [Wake(now - 1.0, 10.0, 1000 + n) for n in range(burst - 1)]
+    assert (expected(wakes, {1: False, 2: False}, now, 0.0, 600.0) == {}) is waits
+
+
+@pytest.mark.parametrize("parts", [0, 10])
+def test_what_is_dear_to_move_is_moved_when_the_load_has_been_uneven_for_long(parts: int) -> None:
+    """A rank with a large cache is full for an hour: what would not pay in ten minutes has paid by then; and
+    it is not taken apart for that it does not pay yet, as its parts would not, either."""
+    limits = Limits(hourly=1e7)
+    cluster = hot(20, 150.0, inodes=100_000.0, parts=dict.fromkeys(range(1, 21), parts), limits=limits)
+    for _ in range(130):
+        decision = cluster.look()
+        assert not decision.something
+    assert decision.why == "what is on rank 0 is worth a move when the load has been uneven for 750 s"
+    assert not any(cluster.look().split for _ in range(200))
+    assert cluster.fullest() <= 1.2
+    assert sum(at == 0 for at in cluster.at.values()) <= 6
+
+
+def test_what_would_never_pay_is_told_to_be_too_dear() -> None:
+    cluster = hot(20, 150.0, inodes=1e6)
+    for _ in range(800):
+        decision = cluster.look()
+        assert not decision.moves
+    assert decision.why == (
+        "rank 0 has too much: what is on it costs more to move than that brings within an hour"
+    )
+
+
+@pytest.mark.parametrize(
+    ("able", "at"),
+    [
+        ((400.0, 500.0, 300.0, 600.0, 600.0), (1, 0, 0, 0, 3)),
+        ((400.0, 600.0, 600.0, 500.0, 600.0), (1, 3, 4, 1, 4)),
+        ((500.0, 300.0, 600.0, 400.0, 500.0), (1, 0, 4, 1, 1)),
+    ],
+)
+def test_what_has_gone_just_now_is_not_moved(able: Sequence[float], at: Sequence[int]) -> None:
+    """The load goes to others, of which several are on one rank and none on another: what was used before is
+    expected to have what it had for some looks."""
+    cluster = Cluster(dict.fromkeys(range(1, 6), 450.0) | dict.fromkeys(range(6, 11), 0.0), ranks=5)
+    cluster.capacity = dict(enumerate(able))
+    cluster.at = {piece: piece - 1 for piece in range(1, 6)} | dict(zip(range(6, 11), at))
+    cluster.go(20)
+    before = len(cluster.history)
+    for left in (0.7, 0.0):  # it goes while it is looked at
+        gone, come = 450.0 * left, 450.0 * (1.0 - left)
+        cluster.rates = dict.fromkeys(range(1, 6), gone) | dict.fromkeys(range(6, 11), come)
+        cluster.look()
+    cluster.go(11)
+    moved = {move.ino for _, move in cluster.history[before:] if move.load}
+    assert moved and moved <= set(range(6, 11))
+
+
 def test_what_jobs_leave_behind_is_not_spread() -> None:
     """Each minute another one is used, and the one before is not any more; all are on one rank."""
     jobs = 30

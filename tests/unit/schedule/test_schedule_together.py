@@ -107,6 +107,17 @@ def test_it_stays_in_parts_when_renames_are_few_or_it_is_no_slower_or_sleeps_or_
     assert spool.go(10 * LOOKS) == []
 
 
+@pytest.mark.parametrize(("well", "moves"), [(MEMORY, 0), (MEMORY // 2, 3)])
+def test_what_got_through_as_much_in_parts_for_a_while_is_slower_for_another_reason(
+    well: int, moves: int
+) -> None:
+    """Jobs between which its clients have less to do: that they are back would prove whatever was done."""
+    spool = Spool(in_parts=AS_A_WHOLE)
+    spool.go(well)
+    spool.in_parts = 200.0
+    assert len(spool.go(3 * LOOKS)) == moves
+
+
 @pytest.mark.parametrize(("mostly", "now_and_then", "moves"), [(480.0, 250.0, 0), (300.0, 490.0, 3)])
 def test_it_is_their_mean_that_counts(mostly: float, now_and_then: float, moves: int) -> None:
     spool = Spool()

@@ -15,7 +15,7 @@ from .evenness import beyond, doubtful, uneven
 from .learn import looked
 from .leisure import spare
 from .look import Look
-from .moves import chosen, paying, sources
+from .moves import chosen, gained, paying, sources, worth_it_later
 from .newcomers import ranks_of_new
 from .scatter import refused, scattered
 from .sleepers import EMPTY
@@ -275,7 +275,16 @@ def _said(
     if look.lasts < look.limits.horizon:
         goes = f"what fills rank {roams.rank} goes elsewhere by itself, after {roams.usual:.0f} s on the mean"
         return f"{goes}: 'mds_partitioner balance on' is for loads as quick as that"
-    return _too_much(look, stuck[0]) if stuck else "nothing is worth a move"
+    return _too_much(look, stuck[0]) if stuck else _not_worth(look)
+
+
+def _not_worth(look: Look) -> str:
+    """Why nothing is moved though it could be."""
+    later = worth_it_later(look, candidates(look))
+    if not later:
+        return "nothing is worth a move"
+    takes, rank = min((seconds, of.rank) for of, seconds in later.items())
+    return f"what is on rank {rank} is worth a move when the load has been uneven for {takes:,.0f} s"
 
 
 def _too_much(look: Look, rank: int) -> str:
@@ -291,6 +300,10 @@ def _too_much(look: Look, rank: int) -> str:
     if beside > look.shares[rank]:  # whatever is moved
         told = f"as far as its MDS tells, {beside:.0f} req/s are for what {_rested(look, rank, beside)}"
         return f"rank {rank} has too much: {told}"
+    own = [c for c in candidates(look) if c.rank == rank]
+    gains = gained(look, own)
+    if own and not any(pays(gains[c.key], c.inodes) for c in own for pays in (look.pays, look.will_pay)):
+        return f"rank {rank} has too much: what is on it costs more to move than that brings within an hour"
     most = max((p for p in look.view.pieces if p.rank == rank), key=look.expected.load, default=None)
     if most is not None and look.expected.load(most) >= MOSTLY * look.loads[rank]:
         why = refused(look, most) or "it fits nowhere else"

@@ -160,12 +160,20 @@ class Look:
 
     @cached_property
     def lasts(self) -> float:
-        """s for which what is uneven is likely to stay so, at most the horizon."""
-        return min(self.limits.horizon, self.state.roams.lasts(self.view.now))
+        """s for which what is uneven is likely to stay so: as long as it has been by now, within limits; less
+        where loads go elsewhere by themselves."""
+        limits, been = self.limits, self.state.held * self.state.pace
+        usual = max(limits.horizon, min(been, limits.memory))
+        return min(usual, self.state.roams.lasts(self.view.now))
 
     def pays(self, gain: float, inodes: float) -> bool:
-        """Do so many req/s bring more within the horizon than moving the inodes costs?"""
+        """Do so many req/s bring more for as long as that than moving the inodes costs?"""
         return gain * self.lasts >= inodes * self.price
+
+    def will_pay(self, gain: float, inodes: float) -> bool:
+        """The same, were it uneven for as long as counts: it does not pay yet, and will."""
+        longest = min(max(self.limits.horizon, self.limits.memory), self.state.roams.lasts(self.view.now))
+        return gain * longest >= inodes * self.price and not self.pays(gain, inodes)
 
     @cached_property
     def budgets(self) -> Budgets:

@@ -37,9 +37,9 @@ def chosen(
     closed = look.doubted.union(leaves, look.expected.left)
     pressure = pressures(look.view.ranks)
     # What does not pay would take the place of others, and keep from what else helps.
-    urgent = {rank: _urgency(look, rank) for rank in look.capacity}
-    pays = look.pays
-    worth = [c for c in may if c.key not in split and pays(c.load * urgent.get(c.rank, 0.0), c.inodes)]
+    pays, gains = look.pays, gained(look, may)
+    worth = [c for c in may if c.key not in split and pays(gains[c.key], c.inodes)]
+    later = {c.rank for c in worth_it_later(look, may)}
 
     def take(
         band: float, ranks: Collection[int], small: Collection[int] = ()
@@ -49,7 +49,7 @@ def chosen(
         )
         if look.doubt > look.band or not stuck:
             return found, []  # what does not fit now may fit in a moment
-        for_nobody = {c.rank for c in may if pays(c.load, c.inodes)} - {c.rank for c in worth}
+        for_nobody = later.union(c.rank for c in may if pays(c.load, c.inodes)) - {c.rank for c in worth}
         # Nobody there waits for long enough: nor for what it would be taken apart for.
         return found, [rank for rank in stuck if rank not in for_nobody]
 
@@ -62,6 +62,20 @@ def chosen(
     found, others = take(NEAR, full.intersection(of))
     # So near its share a rank needs relief only as another one has room: of what is stuck one is enough.
     return found, stuck if found else list(dict.fromkeys([*stuck, *others[:1]]))
+
+
+def gained(look: Look, may: Sequence[Candidate]) -> dict[int, float]:
+    """req/s that each of these would bring, by key: what waits for it at its rank."""
+    urgent = {rank: _urgency(look, rank) for rank in look.capacity}
+    return {c.key: c.load * urgent.get(c.rank, 0.0) for c in may}
+
+
+def worth_it_later(look: Look, may: Sequence[Candidate]) -> dict[Candidate, float]:
+    """Of these, what is worth a move when the load has been uneven for so many s, if it fits somewhere."""
+    room = max((look.shares[rank] - load for rank, load in look.loads.items()), default=0.0)
+    gains = gained(look, may)
+    later = (c for c in may if c.load <= room and look.will_pay(gains[c.key], c.inodes))
+    return {c: c.inodes * look.price / gains[c.key] for c in later}
 
 
 def _leaving(look: Look, split: Collection[int]) -> dict[int, float]:

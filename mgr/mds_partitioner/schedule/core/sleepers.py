@@ -30,6 +30,7 @@ LATE = 20.0  # s, from when a load comes until what it uses has moved, on the me
 PART = 0.25  # of the inodes that may be under way: nobody waits for these
 LEFT = 0.5  # of the budgets of an hour, of a day and of pins: the rest is for what is used
 WHY = "nobody uses it now; what slept woke lately, and too much of what sleeps is on one rank"
+STEADY, BURST = 3.0, 2.0  # wakes within APART, as a rule; and times of that: with more a group wakes
 SETTLE = 30.0  # s, after which what has not arrived is taken to be empty: it moves when it is not
 
 
@@ -78,13 +79,13 @@ def expected(
     inode number. What was used and is no more wakes as often as such did: a job that has ended may never.
     Until so many woke that there should be some of these all are alike.
 
-    None while something wakes: what sleeps now may be about to.
+    None while a group wakes: what sleeps now may be about to.
 
     :param sleepers: by inode number: was it used before?
     :param now: steady clock, s; began: since when all wakes are known
     :param horizon: s that are looked ahead
     """
-    if not wakes or now - wakes[-1].at < APART:
+    if not wakes or _together(wakes, now, began):
         return {}
     found = dict.fromkeys(sleepers, _expected(wakes, len(sleepers), now, began, horizon))
     for again in (False, True):
@@ -93,6 +94,13 @@ def expected(
             own = [wake for wake in wakes if wake.again is again]
             found.update(dict.fromkeys(alike, _expected(own, len(alike), now, began, horizon)))
     return found
+
+
+def _together(wakes: Sequence[Wake], now: float, began: float) -> bool:
+    """Did something wake just now, and not as one thing or another does all the time?"""
+    lately = sum(now - wake.at < APART for wake in wakes)
+    usual = (len(wakes) - lately) * APART / max(SHORTEST, now - began)
+    return lately > (BURST * usual if usual >= STEADY else 0.0)
 
 
 def _expected(wakes: Sequence[Wake], sleepers: int, now: float, began: float, horizon: float) -> float:

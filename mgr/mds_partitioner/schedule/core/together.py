@@ -36,6 +36,7 @@ class Whole:
     :ivar apart: since when it is on several
     :ivar worse: req/s that it got through there, the mean of its last looks within JUDGED
     :ivar peers: messages between its ranks for each request there, likewise; looks: so many
+    :ivar well: it got through as much there, for a while: that it is in parts is not what makes it slower
     :ivar since: when it was found to be better off together; coming: looks for which it has been apart, or
         nobody used it, since
     :ivar together: looks for which it has been on one rank again, and in use; better: req/s then, their mean
@@ -46,6 +47,7 @@ class Whole:
     worse: float = 0.0
     peers: float = 0.0
     looks: int = 0
+    well: bool = False
     since: float = -1.0
     coming: int = 0
     together: int = 0
@@ -67,7 +69,7 @@ class Whole:
 
     @property
     def _less(self) -> bool:
-        return LEAST * self.served <= self.worse < SLOWER * self.served
+        return not self.well and LEAST * self.served <= self.worse < SLOWER * self.served
 
 
 def families(pieces: Iterable[Piece]) -> dict[int, list[Piece]]:
@@ -148,10 +150,12 @@ def _in_parts(whole: Whole, has: float, peers: float, now: float) -> Whole:
         return whole
     looks = whole.looks + 1
     new = 1.0 / min(looks, MEMORY)
+    worse = whole.worse + new * (has - whole.worse)
     return replace(
         whole,
         apart=whole.apart if whole.apart >= 0.0 else now,
-        worse=whole.worse + new * (has - whole.worse),
+        worse=worse,
+        well=whole.well or (looks >= MEMORY and worse >= SLOWER * whole.served),
         peers=whole.peers + new * (peers - whole.peers),
         looks=looks,
     )
