@@ -40,7 +40,7 @@ from .reading import News, read, unknown
 from .record import ACT, ADVISE, MODES, OFF, UNDOING, Capacity, begun, in_parts
 from .tick_interval import TickInterval
 from .waiting import kept_out, paused, unready
-from .watch import CALM, SOON, Watch, relative
+from .watch import CALM, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
 SHARE = 0.0175  # of a core that looks take: with very many directories there are fewer of them
@@ -279,12 +279,7 @@ class Rounds:
         state, decision = Scheduler(known, view, ours.limits(settings)).decide()
         if watch.kept.mode != mode or watch.state is not before:
             return  # a command came in between: it is looked at again
-        if decision.something and view.measured and watch.asked < now.steady:
-            # Decided on shares of the load that are old: it is looked at again, and MDSs are asked.
-            watch.asked, watch.due = float("-inf"), 0.0
-            return
-        if watch.blurs(decision, now.steady):
-            watch.asked, watch.due, watch.sharpened = float("-inf"), now.steady + SOON, now.steady
+        if decision.something and view.measured and watch.asks_anew(decision, now.steady):
             return
         self._follow(watch, state, decision, now, waits=bool(view.wait))
         if decision.something:

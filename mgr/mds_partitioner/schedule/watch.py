@@ -225,10 +225,21 @@ class Watch:
             before = self.patience.get(key, WITHIN)
             self.patience[key] = WITHIN if before >= LONGEST else min(LONGEST, SPARE * before)
 
-    def blurs(self, decision: Decision, now: float) -> bool:
+    def asks_anew(self, decision: Decision, now: float) -> bool:
+        """Was it decided on shares of the load that are old, or may be? It is looked at once more then, and
+        MDSs are asked."""
+        if self.asked < now:
+            self.asked, self.due = float("-inf"), 0.0
+        elif self._blurs(decision, now):
+            self.asked, self.due, self.sharpened = float("-inf"), now + SOON, now
+        else:
+            return False
+        return True
+
+    def _blurs(self, decision: Decision, now: float) -> bool:
         """Would something be moved for what is hot on a rank of which nobody can tell whether it is still? It
         can be told from what that says in a moment; while something moves that is glanced at instead."""
-        if self.asked != now or self.state.moving or now - self.sharpened < CALM:
+        if self.state.moving or now - self.sharpened < CALM:
             return False
         return any(move.load > 0.0 and move.source in self.blurred for move in decision.moves)
 
