@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol, TypeVar
 from ..ceph.filesystem import BAL_MASK, DISTRIBUTED, NO_MASK, PIN, FileSystem
 from ..ceph.host import Host, fs_state
 from ..ceph.shared_option import SharedOption
+from ..engine.reasons import PINNED_BY_OPERATOR
 from ..errors import CephError, NotFound, Unavailable
 from ..model import NO_PIN, FsState
 from ..observe.children import Placed
@@ -24,6 +25,7 @@ from ..plan.ranks import parse_ranks
 from ..policy.switch import policy_in_force, turning_off
 
 T = TypeVar("T")
+EPHEMERAL = "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
 NO_HOOK = (
     "these MDSs neither obey nor change a mask: take it off when MDSs with the hook are back ('setfattr -x')"
 )
@@ -69,7 +71,7 @@ class DirectoryChange(ABC):
     fs: FsState
     path: str
     ino: int
-    unless_held: bool = False  # it is not set where an operator's ephemeral pin is by now
+    unless_held: bool = False  # it is not set where an operator's own setting is in the way by now
 
     def get(self, read: Callable[[FileSystem], T]) -> T:
         """Read a value of this very directory. :raises Unavailable: another one has its path by now"""
@@ -117,10 +119,10 @@ class DirectoryChange(ABC):
         return self.get(partial(placing, over))
 
     @abstractmethod
-    def held(self, mount: FileSystem) -> bool:
-        """Has it an ephemeral pin of its own that this would be in the way of?"""
+    def held(self, mount: FileSystem) -> str:
+        """In words, what of its own settings this would be in the way of; "": nothing."""
 
-    def ephemeral(self) -> bool:
+    def why_held(self) -> str:
         """The same."""
         return self.get(self.held)
 
@@ -142,9 +144,9 @@ class PinChange(DirectoryChange):
         distributed = self.get(lambda mount: mount.ephemeral_pins(self.path)[0])
         return not distributed or self.where.scattered(self.fs, self.path)
 
-    def held(self, mount: FileSystem) -> bool:
-        """Has it an ephemeral pin of its own?"""
-        return any(mount.ephemeral_pins(self.path))
+    def held(self, mount: FileSystem) -> str:
+        """By an ephemeral pin of its own."""
+        return EPHEMERAL if any(mount.ephemeral_pins(self.path)) else ""
 
 
 class MaskChange(DirectoryChange):
@@ -169,27 +171,35 @@ class MaskChange(DirectoryChange):
         """Is all of it on the mask's ranks? Without a mask there is nothing to wait for."""
         return value == NO_MASK or self.where.within(self.fs, self.path, parse_ranks(value))
 
-    def held(self, mount: FileSystem) -> bool:
+    def held(self, mount: FileSystem) -> str:
         """It is in no ephemeral pin's way."""
-        return False
+        return ""
 
-    def ephemeral(self) -> bool:
+    def why_held(self) -> str:
         """So nobody is asked."""
-        return False
+        return ""
 
 
+@dataclass(frozen=True)
 class DistributedChange(DirectoryChange):
     """``ceph.dir.pin.distributed`` of a directory: its fragments on the ranks that their hashes say."""
 
     attribute = DISTRIBUTED
 
+    pins: Collection[str] | None = None  # under which it is distributed, as they come off; None: any
+
     def value(self, mount: FileSystem) -> str:
         """1 or 0."""
         return "1" if mount.ephemeral_pins(self.path)[0] else "0"
 
-    def held(self, mount: FileSystem) -> bool:
-        """Has it ``ceph.dir.pin.random``? The other one is its value."""
-        return mount.ephemeral_pins(self.path)[1]
+    def held(self, mount: FileSystem) -> str:
+        """By ``ceph.dir.pin.random``, the other one is its value; and by an operator's pin: when he takes it
+        off, it would be scattered."""
+        if mount.ephemeral_pins(self.path)[1]:
+            return EPHEMERAL
+        if self.pins is None or (pin := mount.pin(self.path)) == NO_PIN or str(pin) in self.pins:
+            return ""
+        return f"{PINNED_BY_OPERATOR}: {self.path!r} is pinned to rank {pin}"
 
     def arrived(self, value: str) -> bool:
         """Do the MDSs hold its fragments in place? There is nothing to wait for without it, nor while a pin

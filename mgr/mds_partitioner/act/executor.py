@@ -343,7 +343,7 @@ class Executor:
         home = way_home(step, record.old, ranks) if record is not None else None
         change: Change | None = None
         try:
-            change = bind(step, user_of(run), self._host, self._where, fs)
+            change = self._sight.knowing(run, i, bind(step, user_of(run), self._host, self._where, fs))
             seen = self._sight.see(run, i, change, home, now)
         except Gone as e:
             seen = Seen(None, str(e))

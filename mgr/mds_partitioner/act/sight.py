@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ..clock import Now
@@ -14,7 +15,15 @@ from ..model import NO_PIN
 from ..observe.children import Placed
 from ..plan.fixed import inherited
 from ..plan.plan import DISTRIBUTED_STEP, FS_STEP, PIN_STEP, RANK_MASK
-from .changes import AutomateChange, Change, ConfigChange, DirectoryChange, PinChange, asks_all
+from .changes import (
+    AutomateChange,
+    Change,
+    ConfigChange,
+    DirectoryChange,
+    DistributedChange,
+    PinChange,
+    asks_all,
+)
 from .choice import begun_by_another, replaced_since, taken_since
 from .core import SETTLED, Seen, left_before, same
 from .run import (
@@ -47,6 +56,15 @@ class Sight:
             number
         """
         self._distributed, self._runs, self._log = distributed, runs, log
+
+    def knowing(self, run: Run, i: int, change: Change) -> Change:
+        """A step's change that knows which pins on its directory are no operator's, where that matters: this
+        module's, and what the plan was made to take off."""
+        steps, pin = run.plan.steps, (PIN_STEP, run.plan.steps[i].ino, "")
+        if not (isinstance(change, DistributedChange) and steps[i].value == "1"):
+            return change
+        ours = owned_values(steps_in_force(self._runs(), run.plan.fscid)).get(pin, ())
+        return replace(change, pins={*ours, *(step.expected for step in steps if step.about == pin)})
 
     def see(self, run: Run, i: int, change: Change, home: str | None, now: Now) -> Seen:
         """``home``: what is to be there when it has come back, where it is on its way.
@@ -125,8 +143,9 @@ class Sight:
         since the record was written, until the value is set."""
         if not (isinstance(change, DirectoryChange) and _to_be_set(run, i, value)):
             return ""
-        if change.ephemeral() and not self.distributes(run, i):
-            return "an operator's ephemeral pin is on it: ceph.dir.pin.distributed or ceph.dir.pin.random"
+        why = change.why_held()
+        if why and not self.distributes(run, i):
+            return why
         return self._held_above(run, change, now)
 
     def _held_above(self, run: Run, change: DirectoryChange, now: Now) -> str:

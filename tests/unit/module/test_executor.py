@@ -253,6 +253,74 @@ def test_what_an_operator_pinned_at_random_is_not_distributed(random: bool, stat
     assert ("ceph.dir.pin.random" in run.records[0].why) is random
 
 
+def distributing(cluster: FakeCluster, manager: Manager, **changes: Any) -> Run:
+    """A plan that is to distribute a directory."""
+    step = Step(0, DISTRIBUTED_STEP, 0, "/volumes/_nogroup/s1", 101, "1", "0")
+    made = replace(plan(cluster, {101: 0}, name="distributes"), steps=(step,), **changes)
+    run = manager.journal.create(made, [])
+    manager.runs.append(run)
+    manager.journal.head(run, state=RUNNING)
+    return run
+
+
+PINNED = "pinned-by-operator: '/volumes/_nogroup/s1' is pinned to rank 3"
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_what_an_operator_has_pinned_since_is_not_distributed(scheduled: bool, force: bool) -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run = distributing(cluster, manager, scheduled=scheduled, force=force)
+    at = cluster.directories[101]
+    at.pin = 3
+    until(manager, run, DONE)
+    done = (APPLIED, "", "1") if force else (SKIPPED, PINNED, "0")
+    assert (run.records[0].state, run.records[0].why, at.distributed) == done
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_an_operator_pins_after_the_record_was_written_is_not_distributed(refused: bool) -> None:
+    """The MDS refused it at first, or it is just about to be asked."""
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    run, at = distributing(cluster, manager), cluster.directories[101]
+
+    def meanwhile(event: str) -> None:
+        if event.startswith("put step"):
+            cluster.watch = lambda _: None
+            at.pin = 3
+
+    if refused:
+        cluster.refused.add(at.path)
+        manager.tick(run)
+        assert run.records[0].state == INTENT
+        cluster.refused.clear()
+        at.pin = 3
+    else:
+        cluster.watch = meanwhile
+    until(manager, run, DONE)
+    assert (run.records[0].state, run.records[0].why, at.distributed) == (SKIPPED, PINNED, "0")
+    assert not [event for event in cluster.events if event.startswith("distributed ")]
+
+
+def test_what_this_module_has_pinned_is_distributed_and_loses_its_pin_then() -> None:
+    cluster = FakeCluster()
+    manager = Manager(cluster)
+    manager.runs.append(run := started(cluster, manager, {101: 2}))
+    until(manager, run, DONE)
+    at = cluster.directories[101]
+    steps = (
+        Step(0, DISTRIBUTED_STEP, 0, at.path, 101, "1", "0"),
+        Step(1, PIN_STEP, 0, at.path, 101, "-1", "2"),
+    )
+    made = replace(plan(cluster, {101: 0}, name="scatters"), steps=steps, scheduled=True)
+    manager.runs.append(run := manager.journal.create(made, []))
+    manager.journal.head(run, state=RUNNING)
+    until(manager, run, DONE)
+    assert ([run.records[i].state for i in (0, 1)], at.distributed, at.pin) == ([APPLIED] * 2, "1", -1)
+
+
 def test_what_this_module_distributed_loses_that_though_an_operator_pinned_it_at_random_since() -> None:
     cluster = FakeCluster()
     manager = Manager(cluster)
