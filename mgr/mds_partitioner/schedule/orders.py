@@ -85,8 +85,6 @@ class Orders:
         if (decision.moves or decision.scatter) and watch.kept.mode == ACT:
             try:
                 turn = replace(turn, plan=self._plan(fs, watch, decision, orders, now))
-                if _hurries(decision):  # full MDSs answer late, and pins need not wait for that
-                    self._hasten(fs, watch)
             except PartitionerError as e:
                 self._log.warning("scheduler of %s: %s", fs.name, e)
                 watch.problem = str(e)
@@ -102,6 +100,9 @@ class Orders:
         except PartitionerError as e:  # the plan's journal has it, and it is under way
             self._log.warning("scheduler of %s: %s", fs.name, e)
             watch.unsaved, watch.problem = True, str(e)
+        # Last: full MDSs answer late. Neither pins wait for that, nor what a next manager is to know of them.
+        if turn.plan and _hurries(decision):
+            self._hasten(fs, watch)
         return state
 
     def prepare(self, fs: FsState, watch: Watch, now: Now) -> None:

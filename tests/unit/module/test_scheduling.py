@@ -451,6 +451,26 @@ def test_a_plan_that_a_stop_came_before_is_not_begun_by_the_next_manager(
     assert [run.plan.steps for run in after.partitioner.plans.known() if run.head.state != DONE] == []
 
 
+def test_the_next_manager_knows_what_was_ordered_before_mdss_were_asked_to_hasten(
+    cluster: Cluster, acting: Manager
+) -> None:
+    """They are full and do not answer, and the manager ends. Pins are set meanwhile."""
+
+    def dies(event: str) -> None:
+        if event.startswith("config set "):
+            cluster.watch = lambda _: None
+            acting.mover.tick()
+            raise Crash
+
+    cluster.watch = dies
+    with pytest.raises(Crash):
+        acting.run(AT_LAST)
+    assert (begun := {event.split()[1] for event in pins(cluster)})
+    known = Manager(cluster).ledger.find(cluster.state).kept
+    assert {past.move.path for turn in known.turns for past in turn.moves} >= begun
+    assert sum(hour.moves for hour in known.day) >= len(begun)
+
+
 def planned(cluster: Cluster) -> list[Step]:
     """The steps of every plan that the mon has, whole or not."""
     bodies = [value for key, value in cluster.store.data.items() if "/body/" in key]
