@@ -96,6 +96,7 @@ class Module(
             needs=self.partitioner.balancing,
             failed=self._errors.of(BALANCE),
         )
+        plans.leave_automate = self.balancer.leave_automate
         self.rounds = Rounds(
             *(self.host, self.engine.call, self.ranks, self.ledger, plans, self.partitioner.undo, balances),
             lambda: (self.settings(), SchedulerSettings.read(self)),

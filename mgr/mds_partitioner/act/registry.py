@@ -16,7 +16,7 @@ from ..clock import Now
 from ..errors import Busy, NotFound, PartitionerError, Unavailable
 from ..model import FsState
 from ..plan.circumstances import FORWARDS, TO_AUTH
-from ..plan.plan import CONFIG_STEP, Plan
+from ..plan.plan import AUTOMATE, CONFIG_STEP, Plan
 from . import choice
 from .halts import Halts
 from .journal import AT_ONCE, Journal, Unreadable
@@ -53,6 +53,8 @@ class Plans:
 
     def __init__(self, host: Host, journal: Journal, now: Callable[[], Now], log: logging.Logger) -> None:
         self._host, self._journal, self._now, self._log = host, journal, now, log
+        self.leave_automate: Callable[[int], None] = lambda fscid: None
+        """Has no policy of ours switch ``balance_automate`` off with itself, by fscid; policies set it."""
         self._lock = threading.Lock()  # of the lists and sets here; never held while the mon is waited for
         self._creating: set[str] = set()  # names that are being taken
         self._reserved: set[str] = set()  # IDs of those that a command is about to change
@@ -443,11 +445,18 @@ class Plans:
         left = self._left(run)
         self._journal.forget(run)  # first: nobody would put back what a plan that stays had left
         for i in left:
-            if run.plan.steps[i].kind == CONFIG_STEP:
-                self._option(run, i).leave()
+            self._leave(run, i)
         with self._lock:  # a new list: others may be going through the old one
             self._runs = [other for other in self.known() if other is not run]
         return len(left)
+
+    def _leave(self, run: Run, i: int) -> None:
+        """What others of ours would put back with what is theirs is the operator's from now on."""
+        step = run.plan.steps[i]
+        if step.kind == CONFIG_STEP:
+            self._option(run, i).leave()
+        elif step.target == AUTOMATE:
+            self.leave_automate(run.plan.fscid)
 
     def _left(self, run: Run) -> list[int]:
         """Steps of a plan that are in force, and no later one of ours holds what they are about."""

@@ -216,6 +216,15 @@ class Balancer:
         self.unreadable.pop(switching.user(fs.fscid), None)
         return [told if self._needs(found) else f"{told}, so balance_automate is off now", *more]
 
+    def leave_automate(self, fscid: int) -> None:
+        """``balance_automate`` is an operator's from now on: ``off`` does not switch it off.
+
+        :raises Busy: an ``on`` or ``off`` came meanwhile
+        """
+        switch, turn = self._board.interrupt(fscid)
+        if switch is not None:
+            self._board.keep(replace(switch, old_automate=True), turn)
+
     def _forget(self, fscid: int) -> None:
         """The record of a file system that no policy of ours balances, and its claim on the option."""
         replaced = switching.option(self._host, fscid).replaced()
@@ -306,7 +315,7 @@ class Balancer:
                 watch.problem = "".join(self._board.take_out(switch, turn)[-1:])
         elif fs.name != switch.fs:
             self._log.info("'%s' is named '%s' now: its balancing goes on", switch.fs, fs.name)
-            self._board.rename(switch, fs.name, turn)
+            self._board.keep(replace(switch, fs=fs.name), turn)
         elif self._never_on(fs, switch):
             self._board.undo(switch)
         elif self._goes_on(fs, switch) and now.steady >= watch.again:

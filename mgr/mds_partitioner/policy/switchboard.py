@@ -211,11 +211,10 @@ class Switchboard:
         with self._lock:
             self._late.add(fscid)
 
-    def rename(self, switch: Switch, name: str, turn: Turn) -> None:
-        """Go on under the file system's new name. :raises Busy: as ``put_in_force``"""
-        renamed = replace(switch, fs=name)
-        with self._sequence(renamed, turn) as mine:
-            self._carry_out(mine, switch.fscid, (Save(renamed),))
+    def keep(self, changed: Switch, turn: Turn) -> None:
+        """Go on with another record, and change nothing else. :raises Busy: as ``put_in_force``"""
+        with self._sequence(changed, turn) as mine:
+            self._carry_out(mine, changed.fscid, (Save(changed),))
 
     def forget(self, fscid: int) -> None:
         """The record of a file system, which cannot be read, goes; nothing else is changed."""

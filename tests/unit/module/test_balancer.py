@@ -16,12 +16,13 @@ from fake_cluster import FakeCluster as Cluster
 from verdicts import UNKNOWN, verdict
 
 from mds_partitioner import desk
+from mds_partitioner.act.registry import Plans
 from mds_partitioner.act.run import DONE, ROLLED_BACK, ROLLING_BACK, RUNNING, balancing
 from mds_partitioner.ceph.tick import TICK
 from mds_partitioner.clock import Now, read
 from mds_partitioner.commands.balance import BalanceCommands
 from mds_partitioner.engine.capacity_source import CapacitySource
-from mds_partitioner.errors import BadInput, Busy, NotPermitted, Unavailable
+from mds_partitioner.errors import BadInput, Busy, JournalError, NotPermitted, Unavailable
 from mds_partitioner.judge.history import History
 from mds_partitioner.judge.verdict import RankCapacity, Verdict
 from mds_partitioner.model import HealthCheck, RankSample
@@ -526,6 +527,44 @@ def test_a_plan_and_a_policy_leave_balance_automate_on_for_each_other_and_the_la
     else:
         assert it.off(cluster.state) == []
     assert cluster.snapshot() == before
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("policy_first", [False, True])
+def test_a_balance_automate_that_a_forgotten_plan_has_left_to_an_operator_stays_on(
+    cluster: Cluster, ranks: Ranks, policy_first: bool, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``refused``: the mon did not take the policy's record at first."""
+    manager = Manager(cluster)
+    plans = Plans(cluster, manager.journal, lambda: Now(1000.0, 0.0), LOG)
+    it = made(cluster, ranks, needs=lambda fs: balancing(plans.known(), fs.fscid))
+    plans.leave_automate = it.leave_automate
+    plans.load()
+    it.begin()
+    plans.save(plan(cluster, {}, "0x3", name="plan-1"))
+    (run,) = plans.known()
+
+    def execute() -> None:
+        manager.journal.head(run, state=RUNNING)
+        while run.head.state != DONE:
+            manager.tick(run)
+
+    come = [lambda: it.on(cluster.state, "lunule", None, False), execute]
+    for each in come if policy_first else reversed(come):
+        each()
+    if refused:
+        with monkeypatch.context() as full, pytest.raises(JournalError):
+            full.setattr(cluster.store, "fail", True)
+            plans.remove("plan-1")
+    assert plans.remove("plan-1") == 2
+    assert next(iter(switching.load(cluster.store)[0].values())).old_automate
+    assert it.off(cluster.state) == []
+    assert (cluster.state.balancer, cluster.state.balance_automate) == ("", True)
+
+
+def test_without_a_policy_a_forgotten_plan_leaves_its_balance_automate(balancer: Balancer) -> None:
+    balancer.leave_automate(1)
+    assert balancer.get(Cluster().state) is None
 
 
 def test_a_second_on_that_fails_like_the_push_before_it_leaves_the_policy_that_is_in_force(

@@ -285,7 +285,7 @@ def test_a_renamed_file_system_has_its_new_name_in_the_record() -> None:
     switch = push(cluster, replace(fresh(cluster), metadata_pool=fs.metadata_pool), 1000.0)
     cluster.state = replace(fs, name="renamed")
     it = board(cluster)
-    it.rename(switch, "renamed", it.turn(1))
+    it.keep(replace(switch, fs="renamed"), it.turn(1))
     assert it.all() == list(switching.load(cluster.store)[0].values()) == [replace(switch, fs="renamed")]
 
 
