@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from ..ceph.host import Host
@@ -145,8 +145,9 @@ class Switchboard:
             doubt = self._doubts(switch)  # first: what was answered since shows in what is read
             fs = self._host.fs_of_mon(switch.fscid)
             if fs is None or not fs.has(switch.metadata_pool):
-                gone = (*switching.put_back_option(switch, doubt.option), Forget(switch.fscid))
-                self._carry_out(mine, switch.fscid, gone)
+                self._carry_out(mine, switch.fscid, switching.put_back_option(switch, doubt.option))
+                self._remove_left(mine, switch)
+                self._carry_out(mine, switch.fscid, (Forget(switch.fscid),))
                 return [] if fs is None else [f"{other_pools(switch.fs)}: its settings were left"]
             cleared = switching.cleared(switch, fs)
             if cleared:
@@ -166,6 +167,15 @@ class Switchboard:
             except (CephError, Unavailable) as e:
                 told.append(f"the policy's objects are still in the pool, and will be removed: {e}")
             return told
+
+    def _remove_left(self, mine: int, switch: Switch) -> None:
+        """'fs rm' leaves the metadata pool, and our objects in it. Tried once: the record is to go."""
+        pool = switch.metadata_pool
+        used = any(fs.metadata_pool == pool for fs in self._host.file_systems())  # 'fs swap'
+        if pool is None or used or pool not in self._host.pools():
+            return
+        with suppress(CephError, Unavailable):
+            self._carry_out(mine, switch.fscid, [RemoveObject(pool, name) for name in switch.objects])
 
     def _plan(self, mine: int, fs: FsState, off: Switch, journal: bool) -> str | None:
         """The plan that needs ``balance_automate``; where nobody knows yet, the loop goes on later.

@@ -940,6 +940,37 @@ def test_the_switch_of_a_removed_file_system_ends(cluster: Cluster, balancer: Ba
     assert balancer.off(cluster.state) == []
 
 
+@pytest.mark.parametrize(
+    ("of_another", "there", "answers", "left"),
+    [
+        (30, True, True, False),
+        (20, True, True, True),  # 'fs new --recover', 'fs swap'
+        (30, False, True, True),  # it is not even tried
+        (30, True, False, True),
+    ],
+)
+def test_a_policys_objects_go_from_the_pool_that_fs_rm_has_left(
+    cluster: Cluster,
+    balancer: Balancer,
+    monkeypatch: pytest.MonkeyPatch,
+    of_another: int,
+    there: bool,
+    answers: bool,
+    left: bool,
+) -> None:
+    """``of_another``: the metadata pool of the file system that there is then."""
+    cluster.state = replace(cluster.state, metadata_pool=20)
+    balancer.on(cluster.state, "lunule", None, False)
+    assert cluster.objects
+    cluster.state = replace(cluster.state, fscid=2, balancer="", metadata_pool=of_another)
+    if not there:
+        cluster.pool_ids.discard(20)
+    if not answers:
+        monkeypatch.setattr(cluster, "remove_object", no_answer)
+    balancer.tick()
+    assert (cluster.store.data, balancer.active(), bool(cluster.objects)) == ({}, False, left)
+
+
 def during_trial(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
     usual = module.refuse_unless_usable
 
