@@ -92,7 +92,7 @@ class Module(
             failed=self._errors.of(MOVE),
         )
         self.balancer = Balancer(
-            *(self.host, self.ranks, self.settings, self.partitioner.executing, self.log),
+            *(self.host, self.ranks, self.settings, self.partitioner.under_way, self.log),
             needs=self.partitioner.balancing,
             failed=self._errors.of(BALANCE),
         )

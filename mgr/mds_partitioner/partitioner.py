@@ -69,9 +69,10 @@ class Partitioner:
         self._host, self._journal, self.plans, self._now = host, journal, plans, now
         self._on_progress, self._scheduled = on_progress, scheduled
 
-    def executing(self, fs: FsState) -> str | None:
-        """Name of the plan that is being executed on a file system, if any."""
-        return next((run.plan.name for run in self.plans.active() if run.plan.fscid == fs.fscid), None)
+    def under_way(self, fs: FsState) -> str | None:
+        """In words, the plan that is under way on a file system, if any, and what can be done about it."""
+        runs = (run for run in self.plans.active() if run.plan.fscid == fs.fscid)
+        return next((choice.under_way(run, fs.name) for run in runs), None)
 
     def balancing(self, fs: FsState) -> str | None:
         """Name of the plan that needs ``balance_automate`` on a file system, if any.

@@ -25,6 +25,7 @@ from .run import (
     Record,
     Run,
     in_force,
+    of_scheduler,
     owned_values,
     paused_by_command,
     paused_by_guard,
@@ -152,9 +153,13 @@ def refuse_active(runs: Iterable[Run], fs: str) -> None:
 
 def under_way(run: Run, fs: str) -> str:
     """That it stands in another's way, and what can be done about that. ``fs``: its file system's name"""
-    resume = f"'ceph mds_partitioner partition resume {fs}' has it go on, or stop it"
-    cure = resume if paused_by_command(run.ordered()) else "wait for it or stop it"
-    return f"plan '{run.plan.name}' of '{fs}' is {run.ordered().state} ({progress(run):.0%}): {cure}"
+    ordered, cure = run.ordered(), "wait for it or stop it"
+    if paused_by_command(ordered):
+        cure = f"'ceph mds_partitioner partition resume {fs}' has it go on, or stop it"
+    elif of_scheduler(run):  # to stop it would end what the scheduler does
+        ends = "it is over in a moment" if ordered.state == RUNNING else "it goes on by itself"
+        cure = f"{ends}, and 'ceph mds_partitioner partition pause {fs}' keeps the scheduler from the next"
+    return f"plan '{run.plan.name}' of '{fs}' is {ordered.state} ({progress(run):.0%}): {cure}"
 
 
 def refuse_unexecuted(run: Run, live: Sequence[Run], fs: str) -> None:

@@ -66,7 +66,7 @@ class Balancer:
         needs: Callable[[FsState], str | None],
         failed: Callable[[], None],
     ) -> None:
-        """``busy`` names the plan that is being executed on a file system, or None.
+        """``busy`` says which plan is under way on a file system, or None.
 
         :param needs: names the plan that needs ``balance_automate``, or None
         :param failed: told of each failure
@@ -161,10 +161,7 @@ class Balancer:
     def _refuse(self, fs: FsState, force: bool) -> None:
         running = self._busy(fs)
         if running is not None:
-            raise Busy(
-                f"plan '{running}' of '{fs.name}' is being executed: wait for it, or stop it first; "
-                "one of the scheduler's is over in a moment, and 'partition pause' keeps it from the next"
-            )
+            raise Busy(running)
         unreadable = self.unread(fs)
         if unreadable:
             raise NotPermitted(

@@ -323,7 +323,7 @@ class Rounds:
     def _why_wait(self, fs: FsState, watch: Watch) -> str:
         now = self._now()
         return (
-            paused(watch.kept, now)
+            paused(fs.name, watch.kept, now)
             or kept_out(fs, self._plans.of(fs), self._settings()[1], self._policy, self._left, now.wall)
             or self._unready(fs, watch, now)
         )

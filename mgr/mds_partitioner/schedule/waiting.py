@@ -22,12 +22,12 @@ from .record import Kept
 UNHEARD = "rank {} has not told this manager twice yet what it serves"
 
 
-def paused(kept: Kept, now: Now) -> str:
-    """An operator's order. ``kept.until`` is by the steady clock here."""
+def paused(fs: str, kept: Kept, now: Now) -> str:
+    """An operator's order. ``kept.until`` is by the steady clock here; ``fs``: its file system's name"""
     if not kept.paused:
         return ""
     end = "" if kept.until is None else f" until {clock.told(kept.until + now.wall - now.steady)}"
-    return f"an operator paused it{end}: 'partition resume' goes on"
+    return f"an operator paused it{end}: 'ceph mds_partitioner partition resume {fs}' goes on"
 
 
 def kept_out(

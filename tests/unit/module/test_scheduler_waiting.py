@@ -22,6 +22,9 @@ def run(state: str, *, scheduled: bool = False) -> Run:
     return Run("id", replace(plan(FakeCluster(), {100: 1}), scheduled=scheduled), Head(state))
 
 
+RESUME = "'ceph mds_partitioner partition resume cephfs' goes on"
+
+
 def theirs(_: FsState) -> bool:
     return False
 
@@ -39,13 +42,13 @@ def none(_: FsState) -> str:
     [
         (False, None, ""),
         (False, 70.0, ""),
-        (True, None, "an operator paused it: 'partition resume' goes on"),
-        (True, 70.0, f"an operator paused it until {told(NOON + 60.0)}: 'partition resume' goes on"),
+        (True, None, f"an operator paused it: {RESUME}"),
+        (True, 70.0, f"an operator paused it until {told(NOON + 60.0)}: {RESUME}"),
     ],
 )
 def test_an_operators_pause_is_told_by_the_walls_clock(pause: bool, until: float | None, why: str) -> None:
     kept = Kept("cephfs", ACT, 0.0, paused=pause, until=until)
-    assert paused(kept, Now(NOON, 10.0)) == why
+    assert paused("cephfs", kept, Now(NOON, 10.0)) == why
 
 
 def test_hours_come_before_plans_and_plans_before_the_balancer() -> None:

@@ -13,7 +13,7 @@ from fake_cluster import plan
 from scheduled import Cluster, Manager
 
 from mds_partitioner.act import executor
-from mds_partitioner.act.choice import last_made
+from mds_partitioner.act.choice import last_made, refuse_active
 from mds_partitioner.act.journal import AT_ONCE
 from mds_partitioner.act.run import (
     APPLIED,
@@ -760,6 +760,37 @@ def stopped_plan(cluster: Cluster, manager: Manager) -> Run:
     manager.partitioner.stop(manager.fs)
     assert (run.head.state, run.records[0].state) == (STOPPED, INTENT)
     return run
+
+
+WAIT = "wait for it or stop it"
+NEXT = "and 'ceph mds_partitioner partition pause cephfs' keeps the scheduler from the next"
+GO_ON = "'ceph mds_partitioner partition resume cephfs' has it go on, or stop it"
+
+
+@pytest.mark.parametrize(
+    ("head", "scheduled", "cure"),
+    [
+        (Head(RUNNING, started=9.0), False, WAIT),
+        (Head(RUNNING, started=1.0), True, f"it is over in a moment, {NEXT}"),
+        (Head(RUNNING, started=9.0), True, WAIT),  # by hand: the scheduler is off
+        (Head(PAUSED, started=1.0), True, f"it goes on by itself, {NEXT}"),
+        (Head(PAUSED, started=1.0, by_operator=True), True, GO_ON),
+        (Head(ROLLING_BACK, started=1.0), True, WAIT),
+    ],
+)
+def test_what_is_under_way_tells_what_can_be_done_about_it(
+    cluster: Cluster, head: Head, scheduled: bool, cure: str
+) -> None:
+    """To stop a plan that the scheduler has just begun would end what that does."""
+    manager = Manager(cluster)
+    run = Run("id", replace(plan(cluster, {100: 2}), scheduled=scheduled), head)
+    assert manager.partitioner.under_way(manager.fs) is None
+    manager.partitioner.plans.admit(run)
+    with pytest.raises(Busy) as refused:
+        refuse_active([run], "cephfs")
+    told = str(refused.value)
+    assert told.startswith(f"plan 'p' of 'cephfs' is {head.state} (") and told.endswith(f"%): {cure}")
+    assert manager.partitioner.under_way(manager.fs) == told
 
 
 def test_the_scheduler_does_not_begin_while_a_plan_of_its_own_is_undone(cluster: Cluster) -> None:
