@@ -223,7 +223,7 @@ NOW = (
     ),
     figure(
         "Capacity of a rank",
-        "As configured or learned; no data while no rank was seen saturated",
+        "As configured or learned; no data while it is not known",
         "reqps",
         of("rank_capacity_requests_per_second"),
     ),

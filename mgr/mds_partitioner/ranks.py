@@ -30,6 +30,7 @@ class _Judged:
 
     history: History
     asked: dict[str, Any]  # but for the capacity learned earlier, which the verdict itself changes
+    knew: bool  # there was such a one
     verdict: Verdict
     full: tuple[int, ...]  # ranks, in the last epoch alone
 
@@ -100,17 +101,19 @@ class Ranks:
         judged = self._judged.get(fs.fscid)
         if judged is not None and judged.history is history and judged.asked == asked:
             # What was learned before a fail-over may be read later than the first epoch is judged.
-            late = judged.verdict.capacity.value is None and self.learned(fs.fscid) is not None
-            if not late:
+            blind = judged.verdict.capacity.value is None and not judged.knew
+            if not blind or self.learned(fs.fscid) is None:
                 return judged.verdict
         known, span = self._learned.get(fs.fscid), EPOCHS * settings.epoch
-        least = None if known is None else known.least(now, span)
-        arguments = asked | {"learned_capacity": self.learned(fs.fscid), "least_capacity": least}
+        least, earlier = None if known is None else known.least(now, span), self.learned(fs.fscid)
+        arguments = asked | {"learned_capacity": earlier, "least_capacity": least}
         answer = self._engine("judge", arguments)
         verdict = read_verdict(answer, arguments)
-        self._judged[fs.fscid] = _Judged(history, asked, verdict, tuple(answer["full_now"]))
-        if verdict.taught is not None:
-            self._learn(fs.fscid, verdict.taught, now, span)
+        full = tuple(answer["full_now"])
+        self._judged[fs.fscid] = _Judged(history, asked, earlier is not None, verdict, full)
+        if verdict.taught is not None:  # and what was read meanwhile counts
+            self._learned[fs.fscid] = learn(self._learned.get(fs.fscid), verdict.taught, now, span)
+        self._save(fs.fscid)
         return verdict
 
     def full(self, fscid: int) -> tuple[int, ...]:
@@ -137,15 +140,14 @@ class Ranks:
             for fscid in set(kept) - fscids:
                 kept.pop(fscid, None)
 
-    def _learn(self, fscid: int, taught: float, now: float, window: float) -> None:
-        known = learn(self._learned.get(fscid), taught, now, window)
-        self._learned[fscid] = known
-        if self._saved is None or not worth_saving(known.value, self._saved.get(fscid)):
+    def _save(self, fscid: int) -> None:
+        known = self.learned(fscid)
+        if known is None or self._saved is None or not worth_saving(known, self._saved.get(fscid)):
             return
         try:
-            self._host.store.put(f"{KEY}{fscid}", str(known.value))
-            self._saved[fscid] = known.value
-        except PartitionerError as e:  # it is known all the same, and written when it is taught again
+            self._host.store.put(f"{KEY}{fscid}", str(known))
+            self._saved[fscid] = known
+        except PartitionerError as e:  # it is known all the same, and written with the next verdict
             self._log.warning("the capacity of file system %d was not saved: %s", fscid, e)
 
 

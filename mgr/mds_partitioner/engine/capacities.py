@@ -16,8 +16,7 @@ from .inputs import (
     undisturbed,
     work_of,
 )
-from .inside import EASY
-from .saturation import saturated_epochs
+from .saturation import resting, saturated_epochs
 
 NAMES = ("ranks", "loads", "latency", "fetches", "work", "moved", "passed", "earlier")
 
@@ -33,8 +32,7 @@ def capacities(args: Args) -> dict[str, Json]:
     if earlier.size != len(ranks):
         raise BadInputError(f"earlier has {earlier.size} values; allowed: one a rank, {len(ranks)}")
     saturated = saturated_epochs(loads, latency, fetches, work_of(args, loads), alike=False)
-    inside = loads[:, -1] * latency[:, -1]
-    rests = (inside > 0.0) & (inside <= EASY)
+    rests = resting(loads[:, -1] * latency[:, -1])
     passed = of_epochs(args, "passed", loads)
     most = np.fmax(loads, np.where(np.isnan(earlier), np.inf, earlier)[:, np.newaxis])
     done = np.minimum(loads + passed, most)

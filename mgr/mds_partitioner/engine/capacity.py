@@ -39,12 +39,16 @@ def learned_capacity(rate: Floats, saturated: Bools) -> tuple[float, int] | None
     return max((float(np.median(rate[r, saturated[r]])), int(counts[r])) for r in often)
 
 
-def sustained(rate: Floats) -> float:
-    """req/s: the highest rate that some rank kept up for the last three epochs; 0 with fewer. rate: (ranks,
-    epochs)."""
+def sustained(rate: Floats, rests: Bools) -> tuple[float, float]:
+    """req/s, 0 with fewer than three epochs: the highest rate that some rank kept up for the last three of
+    them, of those that rested in none, and of those that rested in one: what is done so easily fills nobody.
+
+    rate, rests: (ranks, epochs).
+    """
     if rate.shape[1] < SUSTAINED:
-        return 0.0
-    return kept_up(rate[:, -SUSTAINED:])
+        return 0.0, 0.0
+    least, easy = rate[:, -SUSTAINED:].min(axis=1), rests[:, -SUSTAINED:].any(axis=1)
+    return float(least[~easy].max(initial=0.0)), float(least[easy].max(initial=0.0))
 
 
 def kept_up(rate: Floats) -> float:
@@ -56,13 +60,13 @@ def kept_up(rate: Floats) -> float:
 
 
 def _taught(
-    rate: Floats, saturated: Bools, undisturbed: Bools, earlier: float | None
+    rate: Floats, saturated: Bools, undisturbed: Bools, hardly: float, earlier: float | None
 ) -> tuple[float, int] | None:
     """As ``learned_capacity``. Where ranks export all the time and nothing is known yet: what they serve
-    meanwhile, and no less than what some rank kept up."""
+    meanwhile, and no less than what some rank kept up. ``hardly``: req/s sustained without a rest."""
     alone = learned_capacity(rate, saturated & undisturbed)
     if alone is not None:
-        return max(alone[0], sustained(rate)), alone[1]  # ranks may be unlike
+        return max(alone[0], hardly), alone[1]  # ranks may be unlike
     anyway = learned_capacity(rate, saturated) if earlier is None else None
     return None if anyway is None else (max(anyway[0], kept_up(rate)), anyway[1])
 
@@ -71,6 +75,7 @@ def choose_capacity(
     rate: Floats,
     saturated: Bools,
     undisturbed: Bools,
+    rests: Bools,
     option: float,
     earlier: float | None,
     least: float | None,
@@ -81,13 +86,26 @@ def choose_capacity(
     less often for each (of four synchronous clients half as many as of 64), and more is believed at once.
     Less than what was learned earlier is believed when it is seen again, and then at most half of it is
     taken away in one window: one bad number must not make a cluster look full. A rank that serves more than
-    what was learned shows that it can.
+    what was learned shows that it can. If it does so easily, what was learned says nothing of this load, and
+    neither does the rate: it fills no rank.
 
+    :param rate: req/s, 0 where a rank had not told it, (ranks, epochs)
+    :param saturated, undisturbed, rests: likewise; ``rests``: with hardly a request inside
     :param least: req/s, below which nothing is believed; None: half of what was learned earlier
     """
     if option > 0.0:
         return Capacity(option, CapacitySource.OPTION)
-    taught = _taught(rate, saturated, undisturbed, earlier)
+    hardly, easily = sustained(rate, rests)
+    known = _known(_taught(rate, saturated, undisturbed, hardly, earlier), hardly, earlier, least)
+    if known.value is not None and easily > EASILY * known.value:
+        return Capacity(None, CapacitySource.UNKNOWN)
+    return known
+
+
+def _known(
+    taught: tuple[float, int] | None, hardly: float, earlier: float | None, least: float | None
+) -> Capacity:
+    """What the window teaches, as far as it is believed, else what was learned earlier."""
     if taught is not None:
         value, epochs = taught
         if earlier is None or value >= earlier:
@@ -97,7 +115,7 @@ def choose_capacity(
             return Capacity(max(value, lowest), CapacitySource.LEARNED)
     if earlier is None:
         return Capacity(None, CapacitySource.UNKNOWN)
-    return Capacity(max(earlier, sustained(rate)), CapacitySource.EARLIER)
+    return Capacity(max(earlier, hardly), CapacitySource.EARLIER)
 
 
 def rank_capacities(rate: Floats, saturated: Bools, rests: Bools, earlier: Floats) -> Floats:

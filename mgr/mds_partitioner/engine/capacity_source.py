@@ -10,4 +10,4 @@ class CapacitySource(str, Enum):
     OPTION = "option"  # rank_capacity, set by the operator
     LEARNED = "learned"  # a rank of the window is saturated
     EARLIER = "earlier"  # a rank was saturated before
-    UNKNOWN = "unknown"  # no rank was seen saturated yet
+    UNKNOWN = "unknown"  # no rank was seen saturated by such a load yet

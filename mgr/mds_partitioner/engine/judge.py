@@ -25,7 +25,7 @@ from .inputs import (
     work_of,
 )
 from .roles import roles
-from .saturation import saturated_epochs, saturated_ranks
+from .saturation import resting, saturated_epochs, saturated_ranks
 
 NAMES = (
     *("ranks", "loads", "latency", "fetches", "work", "moved", "capacity", "learned_capacity"),
@@ -61,13 +61,14 @@ def read_request(args: Args) -> JudgeRequest:
     # One that is far slower than the others tells nothing of these; but nothing fits there.
     of_ranks = loads, latency, fetches, work_of(args, loads)
     saturated, teach = (saturated_epochs(*of_ranks, alike=alike) for alike in (False, True))
+    rests = resting(loads * latency)
     option, earlier = number(args, "capacity"), number_or_none(args, "learned_capacity")
     least, limit = number_or_none(args, "least_capacity"), number_or_none(args, "epoch_capacity")
     return JudgeRequest(
         ranks=tuple(ranks),
         loads=loads,
         saturated=saturated,
-        capacity=choose_capacity(loads, teach, undisturbed(args, loads), option, earlier, least),
+        capacity=choose_capacity(loads, teach, undisturbed(args, loads), rests, option, earlier, least),
         smoothness=number(args, "smoothness", above=True),
         threshold=number(args, "threshold"),
         role_threshold=number(args, "role_threshold"),

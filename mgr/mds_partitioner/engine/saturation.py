@@ -51,9 +51,14 @@ def saturated_epochs(
     return np.asarray(own & full)
 
 
+def resting(inside: Floats) -> Bools:
+    """Hardly a request is inside, as far as that is known. inside: requests, 0 where nothing tells."""
+    return np.asarray((inside > 0.0) & (inside <= EASY))
+
+
 def _easily_served(rate: Floats, inside: Floats) -> Floats:
     """(ranks, epochs): the highest rate of the epochs right before with hardly a request inside, req/s."""
-    easy = np.where((inside > 0.0) & (inside <= EASY), rate, 0.0)
+    easy = np.where(resting(inside), rate, 0.0)
     highest = np.zeros_like(rate)
     for back in range(1, min(LATELY, rate.shape[1] - 1) + 1):
         highest[:, back:] = np.maximum(highest[:, back:], easy[:, :-back])

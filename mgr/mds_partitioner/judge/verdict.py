@@ -30,7 +30,7 @@ _TOLD = {
     CapacitySource.OPTION: "as rank_capacity says",
     CapacitySource.LEARNED: "learned: a rank is saturated",
     CapacitySource.EARLIER: "learned earlier",
-    CapacitySource.UNKNOWN: "unknown: no rank was seen saturated yet",
+    CapacitySource.UNKNOWN: "unknown: no rank was seen saturated by such a load yet",
 }
 
 
@@ -106,9 +106,8 @@ class Verdict:
 
     @property
     def taught(self) -> Optional[float]:
-        """The capacity that the ranks themselves taught, req/s; None: nothing new."""
-        learned = self.capacity.source in (CapacitySource.LEARNED, CapacitySource.EARLIER)
-        return self.capacity.value if learned else None
+        """The capacity that saturated ranks of the window taught, req/s; None: nothing new."""
+        return self.capacity.value if self.capacity.source is CapacitySource.LEARNED else None
 
 
 def rank_arguments(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mds_partitioner.engine.arrays import Floats
+from mds_partitioner.engine.arrays import Bools, Floats
 from mds_partitioner.engine.bad_input import BadInputError
 from mds_partitioner.engine.capacities import capacities
 from mds_partitioner.engine.capacity import Capacity, choose_capacity, rank_capacities
@@ -66,12 +66,17 @@ def seen(points: list[tuple[float, float]]) -> tuple[Floats, Floats, Floats]:
     return rate, latency, np.zeros_like(rate)
 
 
+def undisturbed(rate: Floats, full: Bools, earlier: float | None = None) -> Capacity:
+    """Of ranks that export nothing, and never rest."""
+    return choose_capacity(rate, full, np.ones_like(full), np.zeros_like(full), 0.0, earlier, None)
+
+
 @pytest.mark.parametrize("clients", MEASURED)
 def test_a_full_rank_is_recognised_within_three_epochs_however_few_its_clients(clients: int) -> None:
     rate, latency, fetches = seen(MEASURED[clients][:3])
     marks = saturated_epochs(rate, latency, fetches)
     assert saturated_ranks(marks).tolist() == [True, False, False, False]
-    capacity = choose_capacity(rate, marks, np.ones_like(marks), 0.0, None, None)
+    capacity = undisturbed(rate, marks)
     assert capacity.source is CapacitySource.LEARNED
     assert capacity.value == pytest.approx(np.mean(rate[0]), rel=0.2)
 
@@ -140,11 +145,17 @@ def test_a_rank_is_saturated_by_two_of_its_last_three_epochs() -> None:
 
 
 def chosen(
-    rate: list[float], full: list[bool], earlier: float | None, option: float = 0.0, moves: bool = False
+    rate: list[float],
+    full: list[bool],
+    earlier: float | None,
+    option: float = 0.0,
+    moves: bool = False,
+    rests: bool = False,
 ) -> Capacity:
-    """Of one rank. moves: it exports while it is full"""
+    """Of one rank. moves: it exports while it is full; rests: while it is not"""
     calm = np.array([[not (moves and own) for own in full]])
-    return choose_capacity(np.array([rate]), np.array([full]), calm, option, earlier, None)
+    easy = np.array([[rests and not own for own in full]])
+    return choose_capacity(np.array([rate]), np.array([full]), calm, easy, option, earlier, None)
 
 
 def test_the_option_comes_before_what_was_learned() -> None:
@@ -168,6 +179,21 @@ def test_a_rank_that_serves_more_than_was_learned_shows_that_it_can() -> None:
     assert chosen([1000.0, 100.0, 950.0], [False] * 3, 500.0).value == 500.0
 
 
+def test_what_is_served_at_rest_is_no_capacity_and_what_was_learned_says_nothing_of_such_a_load() -> None:
+    unknown, calm = Capacity(None, CapacitySource.UNKNOWN), [False] * 3
+    assert chosen([2000.0] * 3, calm, 250.0, rests=True) == unknown
+    assert chosen([2000.0] * 3, calm, 250.0, option=300.0, rests=True).value == 300.0
+    assert chosen([2000.0, 200.0, 2000.0], calm, 250.0, rests=True).value == 250.0, "it did not last"
+    assert chosen([2000.0] * 2, calm[:2], 250.0, rests=True).value == 250.0, "nobody knows yet"
+    assert chosen([260.0] * 3, calm, 250.0, rests=True) == Capacity(250.0, CapacitySource.EARLIER)
+    lately = [*[250.0] * 9, *[2000.0] * 3]
+    assert chosen(lately, [True] * 9 + calm, None, rests=True) == unknown, "it listed until now"
+    rate, marks = np.array([[2000.0] * 3, [250.0] * 3]), np.array([calm, [True] * 3])
+    idle = np.array([[False, True, False], calm])
+    beside = choose_capacity(rate, marks, np.ones_like(marks), idle, 0.0, None, None)
+    assert beside == unknown, "once is enough: what it does with few inside it does easily"
+
+
 def test_where_ranks_export_all_the_time_capacity_is_what_they_serve_meanwhile_or_kept_up_before() -> None:
     assert chosen([1000.0] * 4, [True] * 4, None, moves=True) == Capacity(1000.0, CapacitySource.LEARNED)
     before = [*[800.0] * 8, *[200.0] * 4]
@@ -179,16 +205,14 @@ def test_where_ranks_export_all_the_time_capacity_is_what_they_serve_meanwhile_o
 def test_a_slow_rank_that_is_full_does_not_say_what_quicker_ones_can_do() -> None:
     rate = np.array([[800.0] * 4, [200.0] * 4])
     marks = np.array([[False] * 4, [True] * 4])
-    assert choose_capacity(rate, marks, np.ones_like(marks), 0.0, None, None) == Capacity(
-        800.0, CapacitySource.LEARNED
-    )
-    assert choose_capacity(rate, marks, np.ones_like(marks), 0.0, 1000.0, None).value == 800.0
+    assert undisturbed(rate, marks) == Capacity(800.0, CapacitySource.LEARNED)
+    assert undisturbed(rate, marks, 1000.0).value == 800.0
 
 
 def test_capacity_is_of_a_rank_that_was_saturated_often() -> None:
     rate = np.array([[400.0, 500.0, 450.0, 100.0], [9000.0, 1.0, 1.0, 1.0]])
     marks = np.array([[True, True, True, False], [True, False, False, False]])
-    capacity = choose_capacity(rate, marks, np.ones_like(marks), 0.0, None, None)
+    capacity = undisturbed(rate, marks)
     assert capacity.value == pytest.approx(450.0)
 
 

@@ -118,6 +118,16 @@ def test_a_full_rank_is_named_and_teaches_the_capacity() -> None:
     assert result["imbalance_factor"] == pytest.approx(result["imbalance_most"] * result["urgency"])
 
 
+def test_a_load_that_lets_all_ranks_rest_is_not_uneven_by_a_capacity_that_another_one_taught() -> None:
+    """250 req/s were listings."""
+    of = {"ranks": [0, 1], "loads": [[2000] * 4, [50] * 4], "fetches": [[0] * 4] * 2, "moved": [[0] * 4] * 2}
+    for inside, capacity in ((0.2, (None, "unknown")), (0.9, (2000.0, "earlier"))):
+        latency = [[inside / 2000] * 4, [0.0001] * 4]
+        result: Any = judge(arguments(**of, latency=latency, learned_capacity=250))
+        assert (result["capacity"]["value"], result["capacity"]["source"]) == capacity
+        assert result["triggered"] == (capacity[0] is not None)
+
+
 def test_a_rank_that_exports_does_not_teach_less_than_it_served_before() -> None:
     """It serves 800 req/s easily, and a quarter of it while it exports."""
     asked = {"loads": [[800] * 8 + [200] * 4, [300] * 12], "ranks": [0, 1], "fetches": [[0] * 12] * 2}

@@ -186,6 +186,19 @@ def test_what_is_learned_is_kept_for_the_next_manager(host: Host) -> None:
     assert after.capacity.value == pytest.approx(500, rel=0.05)
 
 
+@pytest.mark.parametrize(("latency", "value"), [(0.00002, None), (0.0006, 1500.0)])
+def test_a_rate_that_fills_no_rank_is_not_learned(host: Host, latency: float, value: float | None) -> None:
+    host.store.put(f"capacity/{host.state.fscid}", "500.0")
+    ranks = ranks_of(host)
+    host.rate, host.latency = 1500.0, latency
+    for at in range(4):
+        verdict = ranks.judge(host.state, at * EPOCH)
+    assert (verdict.capacity.value, verdict.taught) == (value, None)
+    assert ranks.learned(host.state.fscid) == 500.0
+    assert host.store.items("capacity/") == {f"capacity/{host.state.fscid}": "500.0"}
+    assert ranks.judge(host.state, 3.5 * EPOCH) is verdict, "it is judged once"
+
+
 def test_the_capacity_of_a_file_system_that_is_gone_is_not_kept(host: Host) -> None:
     host.store.put("capacity/99", "450.0")
     ranks_of(host)
@@ -215,10 +228,16 @@ def test_a_capacity_that_cannot_be_saved_is_known_all_the_same(
         raise Unavailable("no mon")
 
     ranks = ranks_of(host)
-    monkeypatch.setattr(host.store, "put", refuse)
-    for at in (0.0, EPOCH):
-        ranks.judge(host.state, at)
-    assert ranks.learned(host.state.fscid) == pytest.approx(500, rel=0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(host.store, "put", refuse)
+        for at in (0.0, EPOCH):
+            ranks.judge(host.state, at)
+        assert ranks.learned(host.state.fscid) == pytest.approx(500, rel=0.05)
+        host.rate, host.latency = 10.0, 0.001
+        for at in range(2, EPOCHS + 4):
+            assert ranks.judge(host.state, at * EPOCH).capacity.value is not None
+    assert ranks.judge(host.state, (EPOCHS + 4) * EPOCH).taught is None
+    assert list(host.store.items("capacity/")) == [f"capacity/{host.state.fscid}"], "it is saved later"
 
 
 def test_the_store_is_written_once_for_a_steady_load_and_never_read_again(host: Host) -> None:
