@@ -146,6 +146,12 @@ def work_of(args: Args, loads: Floats) -> Floats | None:
     return of_epochs(args, "work", loads) if "work" in args else None
 
 
+def served_of(args: Args, loads: Floats) -> Floats:
+    """``served``, req/s, of the same shape as the loads, 0 where a rank had not told it; the loads where it
+    is not there: nothing was filled in."""
+    return of_epochs(args, "served", loads) if "served" in args else loads
+
+
 def of_epochs(args: Args, name: str, loads: Floats) -> Floats:
     """A table of the same ranks and epochs as the loads, (ranks, epochs).
 

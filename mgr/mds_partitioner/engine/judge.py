@@ -21,6 +21,7 @@ from .inputs import (
     number_or_none,
     rank_series,
     ranks_or_none,
+    served_of,
     undisturbed,
     work_of,
 )
@@ -28,14 +29,17 @@ from .roles import roles
 from .saturation import resting, saturated_epochs, saturated_ranks
 
 NAMES = (
-    *("ranks", "loads", "latency", "fetches", "work", "moved", "capacity", "learned_capacity"),
+    *("ranks", "loads", "served", "latency", "fetches", "work", "moved", "capacity", "learned_capacity"),
     *("least_capacity", "smoothness", "threshold", "role_threshold", "epoch_capacity", "mask"),
 )
 
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """What was seen of the ranks, and by what it is judged. loads (req/s), saturated: (ranks, epochs)."""
+    """What was seen of the ranks, and by what it is judged. loads (req/s), saturated: (ranks, epochs).
+
+    What a rank had not told is filled in in the loads, for the forecast; it teaches no capacity.
+    """
 
     ranks: tuple[int, ...]
     loads: Floats
@@ -64,11 +68,12 @@ def read_request(args: Args) -> JudgeRequest:
     rests = resting(loads * latency)
     option, earlier = number(args, "capacity"), number_or_none(args, "learned_capacity")
     least, limit = number_or_none(args, "least_capacity"), number_or_none(args, "epoch_capacity")
+    told, calm = served_of(args, loads), undisturbed(args, loads)
     return JudgeRequest(
         ranks=tuple(ranks),
         loads=loads,
         saturated=saturated,
-        capacity=choose_capacity(loads, teach, undisturbed(args, loads), rests, option, earlier, least),
+        capacity=choose_capacity(told, teach, calm, rests, option, earlier, least),
         smoothness=number(args, "smoothness", above=True),
         threshold=number(args, "threshold"),
         role_threshold=number(args, "role_threshold"),

@@ -126,6 +126,7 @@ def rank_arguments(
     return {
         **rank_rows(series),
         "loads": [_loads(row) for row in series.values()],
+        "served": [[s.requests for s in row] for row in series.values()],
         "capacity": settings.rank_capacity,
         "learned_capacity": learned,
         "least_capacity": None,

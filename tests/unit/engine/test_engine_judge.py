@@ -128,6 +128,22 @@ def test_a_load_that_lets_all_ranks_rest_is_not_uneven_by_a_capacity_that_anothe
         assert result["triggered"] == (capacity[0] is not None)
 
 
+def test_what_was_filled_in_was_not_kept_up() -> None:
+    """One epoch after a stall; and half a minute of exports in which little was told."""
+    filled = {"loads": [[900] * 3, [10] * 3, [10] * 3], "latency": [[0.001] * 3] * 3}
+    usual: Any = judge(arguments(**filled))
+    assert usual["capacity"]["value"] == 900
+    burst = {"served": [[0, 0, 900], [10] * 3, [10] * 3]}
+    result: Any = judge(arguments(**filled, **burst))
+    assert (result["capacity"]["value"], result["forecast"]) == (400, usual["forecast"])
+    with pytest.raises(BadInputError, match="served has 2 epochs; allowed: 3, as loads"):
+        judge(arguments(**filled, served=[[0, 900]] * 3))
+    of = {"ranks": [0], "loads": [[1500] * 3 + [200] * 4], "latency": [[0.0] * 3 + [0.05] * 4]}
+    of |= {"fetches": [[0] * 7], "moved": [[0] * 3 + [4500] * 4], "learned_capacity": None}
+    exporting: Any = judge(arguments(**of, served=[[0, 0, 1500] + [200] * 4]))
+    assert exporting["capacity"] == {"value": 200, "source": "learned"}
+
+
 def test_a_rank_that_exports_does_not_teach_less_than_it_served_before() -> None:
     """It serves 800 req/s easily, and a quarter of it while it exports."""
     asked = {"loads": [[800] * 8 + [200] * 4, [300] * 12], "ranks": [0, 1], "fetches": [[0] * 12] * 2}

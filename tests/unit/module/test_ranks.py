@@ -283,7 +283,9 @@ def test_what_a_rank_has_not_told_is_not_nothing_and_no_growth(
 ) -> None:
     blank = RankSample(0, "m0", 0.0, 0.0, 0, 0, 0, 0.0, 0.0, 0)
     row = [replace(blank, requests=rate or 0.0, rated=rate is not None) for rate in rates]
-    assert rank_arguments({0: row}, SETTINGS, None)["loads"] == [loads]
+    arguments = rank_arguments({0: row}, SETTINGS, None)
+    assert arguments["loads"] == [loads]
+    assert arguments["served"] == [[rate or 0.0 for rate in rates]], "nobody kept up what was filled in"
 
 
 def test_counters_that_are_reported_no_more_teach_nothing(host: Host) -> None:
