@@ -296,10 +296,16 @@ def equal_parts(served: Sequence[float], ranks: Sequence[int]) -> tuple[int, ...
     return tuple(rank for rank, number in parts for _ in range(number))
 
 
+def _wss(total: DirectorySum, facts: DirectoryFacts) -> float:
+    """inodes. Who mounts what is above may hold most of them elsewhere: heat tells where it is at work, and
+    not where it was when it got them. So no more than there are."""
+    return min(total.wss, facts.rentries) if total.shared and not total.counted else total.wss
+
+
 def _observed(total: DirectorySum, facts: DirectoryFacts, passing: bool) -> Observed:
     return Observed(
         directory=total.last.directory,
-        wss=total.wss,
+        wss=_wss(total, facts),
         requests=total.requests / total.epochs,
         rentries=facts.rentries,
         sessions=total.last.sessions,

@@ -193,7 +193,7 @@ def test_a_running_analysis_goes_on_from_its_checkpoint() -> None:
     assert isinstance(checkpoint, Checkpoint) and checkpoint.elapsed == 600.0
     resumed = Window.resumed("cephfs", checkpoint)
     resumed.add(Observation("cephfs", (replace(seen, wss=9.0, requests=0.0),)), History().plus(samples, 9.0))
-    summary = resumed.summary({"/a": DirectoryFacts(seen.directory, 9, -1)})
+    summary = resumed.summary({"/a": DirectoryFacts(seen.directory, 99, -1)})
     (row,) = summary.directories
     assert (summary.epochs, summary.missing, row.wss, row.requests, row.shared) == (4, 3, 30.0, 3.0, True)
     assert summary.loads == {0: 4.0}

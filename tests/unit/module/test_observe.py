@@ -988,6 +988,20 @@ def test_a_counted_working_set_replaces_estimates() -> None:
     assert (row.wss, row.counted) == (30, True)
 
 
+@pytest.mark.parametrize(
+    ("shared", "counted", "wss"), [(True, False, 11), (True, True, 990_000), (False, False, 990_000)]
+)
+def test_no_more_is_estimated_by_heat_than_is_in_a_directory(shared: bool, counted: bool, wss: int) -> None:
+    """A backup of all pauses with its capabilities while somebody looks at a small one."""
+    window = Window("cephfs")
+    for held in (10, 990_000, 10):
+        seen, history = epoch(held, 1.0)
+        sample = replace(seen.directories[0], shared=shared, counted=counted)
+        window.add(replace(seen, directories=(sample,)), history)
+    (row,) = window.summary({A: DirectoryFacts(Directory(A, "a", 7), 11, -1)}).directories
+    assert row.wss == wss
+
+
 def mindex_dump(epoch: int, *rows: tuple[str, int]) -> dict[str, object]:
     return {"epoch": epoch, "dirfrags": [{"path": path, "working_set": n} for path, n in rows]}
 
