@@ -15,7 +15,7 @@ from .saturation import OFTEN
 from .workload import workload
 
 MORE = (
-    *("mean_loads", "busy_load", "saturated_part", "subvolumes", "unread_wss", "cache_limit_bytes"),
+    *("mean_loads", "busy_load", "saturated_part", "subvolumes", "wss_at_once", "cache_limit_bytes"),
     "bytes_per_inode",
 )
 
@@ -30,8 +30,9 @@ def _a_rank(args: Args, name: str, ranks: int) -> Floats:
 def analyze(args: Args) -> dict[str, Json]:
     """Judge ``mean_loads``, each rank's mean over the analysis, req/s. ``saturated_part``: of the analysis, 0
     to 1, that each was saturated. ``busy_load``: of all ranks, req/s, mean of the epochs in which one was
-    full; 0 where that was hardly ever. The series are of its last epochs: from these alone follows what a
-    rank grows by.
+    full; 0 where that was hardly ever. ``wss_at_once``: the most inodes that all subvolumes, also those that
+    are not in the table, had in use in one epoch. The series are of the last epochs: from these alone follows
+    what a rank grows by.
 
     The fair share is over the ranks that ``JudgeRequest.usable`` names: all, unless who asks gives a mask.
     """
@@ -49,7 +50,7 @@ def analyze(args: Args) -> dict[str, Json]:
         load=float(loads.sum()),
         busy_load=number(args, "busy_load"),
         capacity=request.capacity.value,
-        wss=float(wss.sum()) + number(args, "unread_wss"),
+        wss=number(args, "wss_at_once"),
         bytes_per_inode=number(args, "bytes_per_inode", above=True),
         cache_limit=number(args, "cache_limit_bytes", above=True),
         saturated=bool((full >= OFTEN).any()),

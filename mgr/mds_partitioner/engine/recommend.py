@@ -33,8 +33,9 @@ def recommend(
 
     load: req/s of the whole file system, mean; busy_load: the same while a rank was saturated, 0: none
     was, or in passing: where clients pause, it is then that they wait; capacity: req/s a rank, used to
-    75 %, None: unknown; wss: inodes of all subvolumes; cache_limit: mds_cache_memory_limit, bytes a rank,
-    used to 80 %; saturated: some rank is, so that the demand waiting behind it is not in the load.
+    75 %, None: unknown; wss: inodes of all subvolumes in one epoch, at its highest; cache_limit:
+    mds_cache_memory_limit, bytes a rank, used to 80 %; saturated: some rank is, so that the demand waiting
+    behind it is not in the load.
     """
     of = ""
     if busy_load > PAUSES * load:

@@ -173,7 +173,7 @@ def judge(
                 "rentries": [r.rentries for r in rows],
                 "held_back": [r.held_back for r in rows],
             },
-            "unread_wss": window.unread_wss,
+            "wss_at_once": window.wss,
             "cache_limit_bytes": cache_limit,
             "bytes_per_inode": settings.bytes_per_inode,
         },

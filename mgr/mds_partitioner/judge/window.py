@@ -68,7 +68,7 @@ class WindowSummary:
     unread_load: float  # part of all directories' requests that are theirs, 0 to 1
     missing: int  # times a rank's sessions could not be read
     seconds: float = 0.0  # from the first sample to the last
-    unread_wss: float = 0.0  # inodes, of the directories whose rentries were not read yet
+    wss: float = 0.0  # inodes, of all directories of one epoch together, at its highest
     gone: tuple[str, ...] = ()  # directories that the operator named and that were gone at the end
     churning: tuple[Churning, ...] = ()
     unmapped: tuple[int, ...] = ()  # ranks that never told their subtrees
@@ -82,6 +82,13 @@ class WindowSummary:
     latency: Mapping[int, float] = field(default_factory=dict)  # s by rank, mean of these epochs' requests
     busy: float = 0.0  # req/s of all ranks, mean of those in which one was full; 0: so it was hardly ever
     unlisted: Mapping[str, int] = field(default_factory=dict)  # as of the last epoch
+
+
+def highest(before: tuple[float, bool], seen: tuple[float, bool]) -> tuple[float, bool]:
+    """The higher working set of two, inodes, and whether it was counted: what was replaces all estimates."""
+    if before[1] == seen[1]:
+        return max(before, seen)
+    return before if before[1] else seen
 
 
 @dataclass
@@ -99,11 +106,8 @@ class DirectorySum:
     served: tuple[float, ...] = ()  # req/s by each rank, summed over the epochs since it is on these
 
     def add_wss(self, seen: SubtreeSample) -> None:
-        """Keep the highest; one that was counted replaces all estimates."""
-        if seen.counted == self.counted:
-            self.wss = max(self.wss, seen.wss)
-        elif seen.counted:
-            self.wss, self.counted = seen.wss, True
+        """Keep the highest."""
+        self.wss, self.counted = highest((self.wss, self.counted), (seen.wss, seen.counted))
 
     def add_served(self, seen: SubtreeSample) -> None:
         """An epoch in which it did little says little of where its load is. On other ranks it begins anew."""
@@ -133,6 +137,8 @@ class Checkpoint:
     missing: int
     directories: tuple[DirectorySum, ...]
     went: tuple[Gone, ...] = ()
+    wss: float = 0.0  # inodes, of all directories of one epoch; 0 in what an older version saved
+    counted: bool = False  # it is not an estimate
 
 
 @dataclass
@@ -154,6 +160,7 @@ class Window:
     _known: float = 0.0  # req/s of all directories and of the managers' mounts, summed over _rank_epochs
     _sums: dict[str, DirectorySum] = field(default_factory=dict)
     _went: dict[str, Gone] = field(default_factory=dict)  # by parent
+    _wss: tuple[float, bool] = (0.0, False)  # inodes of all directories of one epoch; are they counted?
     _missing: int = 0
     _gone: tuple[str, ...] = ()
     _churning: tuple[Churning, ...] = ()
@@ -165,7 +172,10 @@ class Window:
         """Go on from a checkpoint. What the ranks did before is not in it: their history begins anew, too."""
         sums = {total.last.directory.path: total for total in kept.directories}
         went = {gone.parent: gone for gone in kept.went}
-        return cls(fs, kept.epochs, kept.elapsed, _sums=sums, _went=went, _missing=kept.missing)
+        wss = (kept.wss, kept.counted)
+        for total in kept.directories:  # an older version kept the highest of each alone
+            wss = highest(wss, (total.wss, total.counted))
+        return cls(fs, kept.epochs, kept.elapsed, _sums=sums, _went=went, _wss=wss, _missing=kept.missing)
 
     @property
     def ready(self) -> bool:
@@ -181,7 +191,7 @@ class Window:
     def checkpoint(self, elapsed: float) -> Checkpoint:
         """The sums so far. ``elapsed`` in s."""
         sums, went = tuple(self._sums.values()), tuple(self._went.values())
-        return Checkpoint(elapsed, self.epochs, self._missing, sums, went)
+        return Checkpoint(elapsed, self.epochs, self._missing, sums, went, *self._wss)
 
     def add(self, observation: Observation, history: History) -> None:
         """Add one epoch. When the history of the ranks began anew, so do their means."""
@@ -201,6 +211,8 @@ class Window:
         if observation.busy:
             self._busy += sum(s.requests for s in history.latest)
             self._busy_epochs += 1
+        wss = sum(seen.wss for seen in observation.directories)
+        self._wss = highest(self._wss, (wss, any(seen.counted for seen in observation.directories)))
         self._known += observation.managers + sum(seen.requests for seen in observation.directories)
         renamed: dict[str, DirectorySum] = {}
         present = {seen.directory: seen.directory.path for seen in observation.directories}
@@ -269,7 +281,7 @@ class Window:
             unread_load=sum(unread) / requests if requests else 0.0,
             missing=self._missing,
             seconds=self._lasted,
-            unread_wss=sum(total.wss for path, total in self._sums.items() if path not in facts),
+            wss=self._wss[0],
             gone=self._gone,
             churning=self._churning,
             unmapped=self._unmapped,

@@ -30,9 +30,9 @@ def arguments(**changes: Any) -> dict[str, Any]:
     return usual | changes
 
 
-SUBVOLUMES = {
+SUBVOLUMES: dict[str, Any] = {
     "subvolumes": {"wss": [10, 1, 0], "reqs": [90, 5, 0], "rentries": [100, 10, 0], "held_back": [0, 0, 0]},
-    "unread_wss": 0,
+    "wss_at_once": 11,
     "cache_limit_bytes": 4e9,
     "bytes_per_inode": 3000,
     "mean_loads": [200, 10, 10],
@@ -207,11 +207,12 @@ def test_a_load_that_has_grown_since_an_analysis_began_leaves_its_importers() ->
     assert (result["exporters"], result["importers"]) == ([0], [1, 2])
 
 
-def test_ranks_are_recommended_for_all_working_sets_also_of_what_was_not_read() -> None:
-    few: Any = analyze(arguments() | SUBVOLUMES)["recommended"]
-    more: Any = analyze(arguments() | SUBVOLUMES | {"unread_wss": 3e6})["recommended"]
+def test_ranks_are_recommended_for_what_is_used_at_once_also_of_what_was_not_read() -> None:
+    in_turn = {"subvolumes": SUBVOLUMES["subvolumes"] | {"wss": [5e5] * 3}}
+    few: Any = analyze(arguments() | SUBVOLUMES | in_turn | {"wss_at_once": 5e5})["recommended"]
+    more: Any = analyze(arguments() | SUBVOLUMES | {"wss_at_once": 3e6})["recommended"]
     assert (few["ranks"], more["ranks"]) == (1, 3)
-    assert "3 for a working set" in more["reason"]
+    assert "3 for a working set of 3000000 inodes" in more["reason"]
 
 
 def test_the_fair_share_is_of_the_ranks_in_the_mask() -> None:

@@ -1002,6 +1002,56 @@ def test_no_more_is_estimated_by_heat_than_is_in_a_directory(shared: bool, count
     assert row.wss == wss
 
 
+def in_turn(*epochs: tuple[int, ...], counted: bool = False) -> list[tuple[Observation, History]]:
+    """Of each epoch the working sets of some directories."""
+    found = []
+    for at, held in enumerate(epochs):
+        made = (SubtreeSample(Directory(f"/{i}", f"{i}", i + 2), n, 1.0, 1, (0,), False, False, counted)
+                for i, n in enumerate(held))  # fmt: skip
+        found.append((Observation("cephfs", tuple(made)), History().plus((rank_sample(0, 1.0),), float(at))))
+    return found
+
+
+def test_what_directories_use_in_turn_is_not_added_up() -> None:
+    window = Window("cephfs")
+    for seen in in_turn((500, 10, 0), (10, 490, 20), (0, 5, 500), (0, 0, 500)):
+        window.add(*seen)
+    facts = {f"/{i}": DirectoryFacts(Directory(f"/{i}", f"{i}", i + 2), 999, -1) for i in (0, 1)}
+    found = window.summary(facts)
+    assert ([row.wss for row in found.directories], found.wss) == ([500, 490], 520), "one is not read yet"
+    for seen in in_turn((30, 0, 0), (10, 30, 2), counted=True):
+        window.add(*seen)
+    for seen in in_turn((900, 900, 900)):
+        window.add(*seen)
+    assert window.summary(facts).wss == 42, "what is counted replaces estimates"
+
+
+def test_what_directories_use_at_once_is_known_to_the_next_manager() -> None:
+    window = Window("cephfs")
+    for seen in in_turn((500, 10), (10, 490)):
+        window.add(*seen)
+    kept = window.checkpoint(300.0)
+    for known, wss in ((kept, 510), (replace(kept, wss=0.0), 500)):  # an older version kept that of each
+        resumed = Window.resumed("cephfs", known)
+        resumed.add(*in_turn((20, 30))[0])
+        assert resumed.summary({}).wss == wss
+    counted = Window("cephfs")
+    counted.add(*in_turn((20, 30), counted=True)[0])
+    again = Window.resumed("cephfs", counted.checkpoint(300.0))
+    again.add(*in_turn((500, 500))[0])
+    assert again.summary({}).wss == 50
+
+
+def test_ranks_are_recommended_for_the_working_sets_of_one_epoch() -> None:
+    """Sixty directories of 500,000 inodes, one after the other."""
+    window = Window("cephfs")
+    for seen in in_turn(*(tuple(500_000 * (i == now) for i in range(60)) for now in range(60))):
+        window.add(*seen)
+    settings = replace(SETTINGS, rank_capacity=1000.0, bytes_per_inode=3000.0)
+    found = judge(window.summary({}), settings, 4 << 30, None, lambda name, args: CALLS[name](args))
+    assert found.recommended == 1
+
+
 def mindex_dump(epoch: int, *rows: tuple[str, int]) -> dict[str, object]:
     return {"epoch": epoch, "dirfrags": [{"path": path, "working_set": n} for path, n in rows]}
 
