@@ -10,7 +10,7 @@ from ..judge.fullness import Fullness
 from ..judge.history import History
 from ..judge.verdict import Verdict
 from ..model import Directory, Subtree
-from ..observe.heat import PURGED, Heat
+from ..observe.heat import GONE, PURGED, Heat
 from ..observe.subtrees import SubtreeMap
 from .asking import FRESH
 from .catalogue import Catalogue, Known
@@ -49,8 +49,11 @@ class RankAnswer:
         return self.heat.since(before.heat.besides(changed), self.at - before.at, self.roots)
 
     def long_after(self, before: RankAnswer | None) -> bool:
-        """Is there one before, and so long ago that what is hot now cannot be told from what was?"""
-        return before is not None and self.at - before.at > LONG_AGO
+        """Is there one before, and so long ago that what is hot now cannot be told from what was, if much
+        was?"""
+        if before is None or self.at - before.at <= LONG_AGO:
+            return False
+        return before.heat.total >= GONE * self.heat.total
 
     @property
     def roots(self) -> frozenset[str]:

@@ -1357,6 +1357,20 @@ def test_where_subtrees_came_or_went_all_heat_of_these_counts() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("seconds", "was", "long"), [(15.0, 40.0, True), (5.0, 40.0, False), (15.0, 1.0, False)]
+)
+def test_what_is_hot_is_told_from_what_was_after_a_moment_or_where_little_was(
+    seconds: float, was: float, long: bool
+) -> None:
+    """Clients that begin are not waited for."""
+    root = Subtree("/", 0, -1, False)
+    before, now = heat(60.0, a=(0.0, was)), heat(60.0, a=(0.0, 40.0))
+    told = RankAnswer(100.0 + seconds, now, (root,))
+    assert told.long_after(RankAnswer(100.0, before, (root,))) is long
+    assert not told.long_after(None)
+
+
 def test_where_next_to_nothing_was_added_all_heat_counts() -> None:
     before = heat(60.0, a=(0.0, 30.0), b=(0.0, 10.0))
     now = heat(5.0, a=(before.of["a"], 0.0), b=(before.of["b"], 0.2))
