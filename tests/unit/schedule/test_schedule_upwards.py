@@ -315,3 +315,37 @@ def test_of_one_in_parts_and_another_that_is_a_part_of_it_not_both_go_at_once(pi
     pieces = tuple(p._replace(within=1, pin=pin, inodes=500.0) if p.ino == 2 else p for p in seen.pieces)
     _, decision = Scheduler(State(split=frozenset({1, 2})), replace(seen, pieces=pieces), LIMITS).decide()
     assert len(decision.moves) == 1
+
+
+def homes(passed: float, *, inside: float = 40.0) -> View:
+    """300 of 400 parts are still on rank 0, and idle; it serves 200 req/s, and passes on others."""
+    load = [200.0, 400.0, 400.0, 400.0]
+    ranks = [RankView(r, load[r], 1.0, False, 1000.0) for r in range(4)]
+    ranks[0] = RankView(0, 200.0, inside, inside > 1.0, 1000.0, forwards=passed)
+    where = [0] * 300 + [1, 2, 3] * 33
+    parts = [
+        Piece(100 + i, f"/p/{i}", r, 12.0 if r else 0.6, 200.0, within=HEAD, pin=r or NO_PIN)
+        for i, r in enumerate(where)
+    ]
+    return View(LOOK, tuple(ranks), (Piece(HEAD, "/p", 0, 0.0, 10.0), *parts), True)
+
+
+@pytest.mark.parametrize(
+    ("passed", "inside", "goals"),
+    [(200.0, 40.0, [3]), (199.0, 40.0, []), (1200.0, 0.5, [])],
+    ids=["as much as it serves", "less", "nobody waits"],
+)
+def test_where_all_wait_for_what_is_passed_on_any_number_of_parts_get_pins(
+    passed: float, inside: float, goals: list[int]
+) -> None:
+    """Giving hundreds that are idle to other ranks in place of that keeps everybody waiting for longer."""
+    seen, state, found, kept = homes(passed, inside=inside), State(split=frozenset({HEAD})), list[int](), 0
+    for look in range(8):
+        pinned = {p.move.ino: p.move.pin for p in state.past if p.move.keeps}
+        pieces = tuple(p._replace(pin=pinned.get(p.ino, p.pin)) for p in seen.pieces)
+        now = replace(seen, now=LOOK * (look + 1), pieces=pieces)
+        state, decision = Scheduler(state, now, Limits()).decide()
+        found += [move.target for move in decision.moves if move.ino == HEAD]
+        kept += sum(move.keeps for move in decision.moves)
+    assert found == goals
+    assert kept == (300 if goals else 0)

@@ -48,7 +48,7 @@ def raised(look: Look, decision: Decision, *, first: bool = False) -> tuple[Stat
         if goal is None or any(move.ino in family for move in moves):
             continue
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
-        if first and len(along) > FEW:
+        if first and len(along) > FEW and not _hardly_serves(look, found.rank):
             continue
         kept, pace = _kept(look, found, along), _pace(look, found)
         if kept and len(kept) + (found.pin == NO_PIN) > _pins(look, found):
@@ -133,6 +133,11 @@ def _forwards(look: Look, rank: int) -> float:
     return next((r.forwards for r in look.view.ranks if r.rank == rank), 0.0)
 
 
+def _hardly_serves(look: Look, rank: int | None) -> bool:
+    """Does a full rank pass on more than it serves? All ranks wait for it then."""
+    return any(r.rank == rank and r.forwards >= r.requests for r in look.view.ranks if r.rank in look.busy)
+
+
 def _pace(look: Look, piece: Piece) -> Pace:
     """All clients of a full rank wait for what it passes on; for that of another one nobody does."""
     budgets, pins = look.budgets, _pins(look, piece)
@@ -186,12 +191,13 @@ def _above(look: Look, piece: Piece, kids: Sequence[Piece], goal: float) -> floa
 
 
 def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
-    """May it leave now? No more of its parts have to be pinned than are elsewhere."""
+    """May it leave now? No more of its parts have to be pinned than are elsewhere, but where all wait for
+    what is passed on."""
     if not _may_leave(look, piece) or _moves(look, piece, kids):
         return False
     along = [kid for kid in kids if kid.rank == piece.rank and kid.pin == NO_PIN]
     refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
-    few = len(along) <= max(FEW, len(kids) - len(along))
+    few = len(along) <= max(FEW, len(kids) - len(along)) or _hardly_serves(look, piece.rank)
     return few and not any(k.held or k.ino in refused for k in along)
 
 
