@@ -13,6 +13,7 @@ from ...engine.inside import CROWD
 from .demand import BEGINS, HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities, pressed
+from .meanwhile import corrected, reweighed, shared_meanwhile
 from .noise import BAND, band
 from .reunite import highest, quiet
 from .series import Series, level
@@ -85,7 +86,7 @@ class _Lesson:
             at=view.now,
             dt=self.dt,
             pace=max(FIRST, min(self.dt, RARER * state.pace)),
-            past=_settled(self.past, view, self.demand, self.stale),
+            past=reweighed(_settled(self.past, view, self.demand, self.stale), self._corrections),
             demand=self.demand,
             told=self._told_at(),
             rest=self.rest,
@@ -165,7 +166,7 @@ class _Lesson:
     @cached_property
     def stay(self) -> dict[int, Stay]:
         """How much of what was taken out of a directory stays on the same of its parts."""
-        known = [p for p in self.told if p.rank not in self.stale]
+        known = [p for p in self.told if p.ino not in self._coming]
         return stays(known, self.state.before, self.state.stay, self.view.now)
 
     @cached_property
@@ -195,12 +196,31 @@ class _Lesson:
             known = None if ino in self._parted else before.get(ino)
             if known is None or (rank in changed and rank not in hidden):
                 found[ino] = first(shared[ino], dt)
+            elif ino in self._meanwhile:
+                found[ino] = corrected(known, self._meanwhile[ino])
             elif rank in hidden or not self._anew(ino):
                 found[ino] = known  # an old answer tells nothing once more
             else:
                 span = max(dt, now - self.state.told.get(ino, now))
                 found[ino] = known.seen(shared[ino], span, now, 1 if rank in full else HELD)
         return found
+
+    @cached_property
+    def _coming(self) -> dict[int, Past]:
+        """What is not seen yet where it goes to, by inode number."""
+        return {past.move.ino: past for past in self.past if past.settled < 0.0}
+
+    @cached_property
+    def _meanwhile(self) -> dict[int, float]:
+        """req/s of parts on ranks that something moves from or to, by inode number."""
+        parts = [p for p in self.told if p.rank in self.stale]
+        return shared_meanwhile(parts, self.shared, self.state.demand, self._coming)
+
+    @cached_property
+    def _corrections(self) -> dict[int, float]:
+        """Times what was expected of these, by inode number."""
+        before = {ino: self.state.demand[ino].mean for ino in self._meanwhile}
+        return {ino: self.demand[ino].mean / mean for ino, mean in before.items() if mean > 0.0}
 
     @cached_property
     def rest(self) -> dict[int, float]:
