@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scheduler that ships, shown the modelled cluster: pieces are subvolumes, or what is below them."""
 
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mds_partitioner.judge.fullness import Fullness, fullness
 from mds_partitioner.judge.verdict import Verdict
 from mds_partitioner.model import NO_PIN, RankSample
-from mds_partitioner.observe.heat import GONE, TOLD, kept, stands_for
+from mds_partitioner.observe.heat import GONE, TOLD, stands_for
 from mds_partitioner.schedule.core.decision import Scheduler
+from mds_partitioner.schedule.core.learn import unseen
 from mds_partitioner.schedule.core.state import Limits, State
 from mds_partitioner.schedule.core.view import Piece, View
 from mds_partitioner.schedule.looker import rank_view
 from mds_partitioner.schedule.rounds import GLANCE
-from mds_partitioner.schedule.watch import APART
+from mds_partitioner.schedule.watch import APART, CALM, MEANWHILE
 from mds_partitioner.verify.guards import SCHEDULER, why_wait
 from sim.model.arrays import Floats, Ints
 from sim.model.cluster import Cluster
@@ -25,6 +27,14 @@ from sim.policies.manager import Manager, engine, fs_state
 from sim.policies.nursery import Nursery
 
 LOOK = 5  # s
+
+
+@dataclass(frozen=True)
+class _Last:
+    """What ranks told last: when, s, and the popularity. (directories,) each."""
+
+    at: Floats
+    popularity: Floats
 
 
 class Schedule(Policy):
@@ -47,7 +57,8 @@ class Schedule(Policy):
         self._nursery = Nursery()
         self.seen = View(-LOOK, (), ())
         self._answers = Answers(float(context.extra.get("late", 0.0)))
-        self._told: Told | None = None  # at the last look
+        self._last: _Last | None = None
+        self._asked: dict[int, float] = {}  # when, s, by rank
         self._heat: Floats = np.zeros(0)
 
     def decide(self, cluster: Cluster) -> Orders:
@@ -90,7 +101,9 @@ class Schedule(Policy):
         wait = self._wait(cluster)
         latest = self._manager.history.latest
         told = self._answers.popularity(cluster)
-        self._heat, self._told = self._hot(cluster, told), told
+        spared = self._spared(cluster)
+        self._heat, self._last = self._hot(cluster, told, spared)
+        pieces = self._pieces(cluster, latest)
         awaited = {move.target for move in self._state.moving}
         self._found = found = fullness(self._manager.history.series(), self._found, engine, awaited)
         allowed = None if self.context.mask is None else set(self.context.mask)
@@ -102,24 +115,42 @@ class Schedule(Policy):
         return View(
             cluster.now,
             ranks,
-            self._pieces(cluster, latest),
+            pieces,
             verdict.harms({rank.rank for rank in ranks}),
             wait,
+            told=frozenset(p.ino for p in pieces if p.rank not in spared) if spared else None,
         )
 
-    def _hot(self, cluster: Cluster, told: Told | None) -> Floats:
+    def _spared(self, cluster: Cluster) -> Collection[int]:
+        """Ranks that are not asked in this look, as in the module."""
+        now, there = cluster.now, {piece.ino for piece in self.seen.pieces}
+        rests = MEANWHILE if self._state.split else CALM
+        blind = unseen(self._state, there, now, self._limits) if self.seen.pieces else frozenset[int]()
+        spared = {rank for rank in blind if now - self._asked.get(rank, -CALM) < rests}
+        self._asked |= dict.fromkeys(set(range(cluster.ranks)) - spared, now)
+        return spared
+
+    def _hot(
+        self, cluster: Cluster, told: Told | None, spared: Collection[int]
+    ) -> tuple[Floats, _Last | None]:
         """(directories,) popularity without that of loads that have gone, as Heat.since, and of what has
-        moved since it was told, as Heat.less."""
+        moved since it was told, as Heat.less; and what that is held against next time."""
+        size = cluster.tree.size
         if told is None:
-            return np.zeros(cluster.tree.size)
-        hot, auth, before = told.popularity, told.auth, self._told
-        if before is not None and told.at - before.at >= APART:
-            left = kept(told.at - before.at, cluster.physics.half_life)
+            return np.zeros(size), None
+        hot, auth, before = told.popularity, told.auth, self._last
+        new = ~np.isin(auth, list(spared))
+        at, popularity = np.full(size, told.at), hot
+        if before is not None:
+            gap = told.at - before.at
+            left = np.power(0.5, gap / cluster.physics.half_life)
             added = np.maximum(hot - left * before.popularity, 0.0)
             enough = np.bincount(auth, weights=added) >= TOLD * np.bincount(auth, weights=hot)
-            now = added / (1.0 - left)
-            hot = np.where(enough[auth] & (now < GONE * hot), now, hot)
-        return np.where(auth == cluster.names.auth, hot, 0.0)
+            now = added / np.maximum(1.0 - left, 1e-9)
+            hot = np.where(enough[auth] & (now < GONE * hot) & (gap >= APART), now, hot)
+            hot = np.where(new, hot, self._heat)
+            at, popularity = np.where(new, at, before.at), np.where(new, popularity, before.popularity)
+        return np.where(auth == cluster.names.auth, hot, 0.0), _Last(at, popularity)
 
     def _pieces(self, cluster: Cluster, latest: tuple[RankSample, ...]) -> tuple[Piece, ...]:
         heat, names, tree = self._heat, cluster.names, cluster.tree

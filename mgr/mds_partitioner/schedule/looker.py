@@ -28,7 +28,7 @@ from .core.view import Move, RankView, View
 from .hotspots import remembered
 from .owned import Owned
 from .pieces import Seen, beside, pieces, rank_of
-from .watch import CALM, WITHIN, RankAnswer, Watch
+from .watch import CALM, MEANWHILE, WITHIN, RankAnswer, Watch
 
 NOISE = 50.0  # req/s of all ranks: with less nobody is at work
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
@@ -227,9 +227,10 @@ class Looker:
         """
         active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths) | {PURGED}
         began = self._now().steady
-        old = {rank for rank, told in watch.told.items() if began - told.at < CALM}
-        spared = {*blind, *(rank for rank, told in watch.told.items() if told.long)}
-        asked = {rank: name for rank, name in active.items() if rank not in old & spared}
+        rests = dict.fromkeys(blind, MEANWHILE if watch.state.split else CALM)
+        rests |= {rank: CALM for rank, told in watch.told.items() if told.long}
+        old = {rank for rank, told in watch.told.items() if began - told.at < rests.get(rank, 0.0)}
+        asked = {rank: name for rank, name in active.items() if rank not in old}
         hot = frozenset(of.path for of in watch.known.fragments.values())
         over = frozenset(path for of in watch.known.fragments.values() for path in of.above)
         usually = depth(paths)

@@ -11,8 +11,9 @@ import pytest
 from mds_partitioner.schedule.core.decision import Scheduler
 from mds_partitioner.schedule.core.demand import Demand
 from mds_partitioner.schedule.core.learn import looked
-from mds_partitioner.schedule.core.meanwhile import FROZEN, LATEST, reweighed, shared_meanwhile
+from mds_partitioner.schedule.core.meanwhile import FROZEN, LATEST, known, reweighed, shared_meanwhile
 from mds_partitioner.schedule.core.state import Limits, Past, State
+from mds_partitioner.schedule.core.turns import AHEAD, Served, Told, stays
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
 HEAD, LOOK = 9, 5.0
@@ -20,62 +21,42 @@ LIMITS = Limits(moves=4)
 
 
 def parts(rates: Mapping[int, float], ranks: Mapping[int, int] | None = None) -> list[Piece]:
-    """By inode number."""
+    """By inode number; on rank 0 unless told otherwise."""
     where = ranks or {}
     return [Piece(i, f"/p/{i}", where.get(i, 0), rate, 500.0, HEAD) for i, rate in rates.items()]
 
 
-def coming(ino: int, target: int = 1, looks: int = 0, load: float = 100.0) -> Past:
-    return Past(Move(ino, f"/p/{ino}", 0, target, load, load, 500.0, ""), 0.0, looks=looks)
-
-
-def meanwhile(
-    now: Mapping[int, float],
-    was: Mapping[int, float],
-    *,
-    at: Mapping[int, int] | None = None,
-    past: Sequence[Past] = (),
-) -> dict[int, float]:
-    known = {ino: Demand(rate, LOOK) for ino, rate in was.items()}
-    return shared_meanwhile(parts(now, at), now, known, {p.move.ino: p for p in past})
+def coming(ino: int, source: int = 0, looks: int = 0, load: float = 100.0) -> Past:
+    """It has arrived on rank 1 so many looks ago."""
+    return Past(Move(ino, f"/p/{ino}", source, 1, load, load, 500.0, ""), 0.0, arrived=0.0, looks=looks)
 
 
 def test_siblings_have_together_what_was_expected_and_share_it_as_they_do_now() -> None:
-    assert meanwhile({1: 30.0, 2: 10.0, 3: 0.0}, {1: 40.0, 2: 40.0, 3: 40.0}) == {1: 90.0, 2: 30.0, 3: 0.0}
+    now = {1: 30.0, 2: 10.0, 3: 0.0}
+    assert shared_meanwhile(parts(now), now, dict.fromkeys(now, 40.0)) == {1: 90.0, 2: 30.0, 3: 0.0}
 
 
 @pytest.mark.parametrize("part", [FROZEN, 0.99 * FROZEN, 0.0])
 def test_of_ranks_that_are_frozen_nothing_is_learned(part: float) -> None:
-    found = meanwhile({1: 100.0 * part, 2: 0.0}, {1: 50.0, 2: 50.0})
+    now = {1: 100.0 * part, 2: 0.0}
+    found = shared_meanwhile(parts(now), now, {1: 50.0, 2: 50.0})
     assert found == ({1: pytest.approx(100.0), 2: 0.0} if part >= FROZEN else {})
 
 
-@pytest.mark.parametrize(
-    ("rank", "looks", "counts"),
-    [(0, 0, True), (1, 0, False), (1, 1, True)],
-    ids=["where it was", "just arrived", "told where it is"],
-)
-def test_what_has_just_arrived_was_told_where_it_was(rank: int, looks: int, counts: bool) -> None:
-    found = meanwhile(
-        {1: 0.0, 2: 10.0, 3: 30.0},
-        dict.fromkeys((1, 2, 3), 40.0),
-        at={1: rank},
-        past=[coming(1, looks=looks)],
-    )
-    assert (1 in found) == counts
-    assert sum(found.values()) == pytest.approx(120.0 if counts else 80.0)
-
-
 def test_what_nobody_has_looked_at_before_has_no_part_in_it() -> None:
-    assert meanwhile({1: 30.0, 2: 30.0}, {1: 50.0}) == {1: 50.0}
+    now = {1: 30.0, 2: 30.0}
+    assert shared_meanwhile(parts(now), now, {1: 50.0}) == {1: 50.0}
 
 
-def test_what_is_under_way_counts_as_much_more_as_it_has_by_now() -> None:
-    new, there = coming(1), replace(coming(2), settled=10.0)
-    idle = replace(coming(3), move=replace(coming(3).move, load=0.0))
-    found = reweighed([new, there, idle], {1: 1.5, 2: 1.5, 3: 1.5})
-    assert [p.move.load for p in found] == [150.0, 100.0, 0.0]
-    assert [p.move.load for p in reweighed([new], {1: 0.0})] == [100.0], "without a load it would be new"
+def test_what_is_on_its_way_or_was_told_of_where_it_was_tells_nothing() -> None:
+    new = replace(coming(1), arrived=-1.0)
+    assert [known(p) for p in (None, new, coming(1), coming(1, looks=1))] == [True, False, False, True]
+
+
+def test_what_has_arrived_counts_as_it_is_there_though_it_never_counts_as_new() -> None:
+    assert reweighed(coming(1, load=100.0), 300.0).move.load == 100.0 + LATEST * 200.0
+    assert reweighed(coming(1, load=100.0), 0.0).move.load == 100.0 - LATEST * 100.0
+    assert reweighed(coming(1, load=0.0), 300.0).move.load == 0.0
 
 
 def used(at: float, now: Mapping[int, float], where: Mapping[int, int], full: bool = True) -> View:
@@ -101,16 +82,68 @@ def test_a_rank_that_gives_without_a_pause_does_not_give_what_nobody_uses() -> N
     assert [ino for ino in given if not rates[ino]] == []
 
 
-def test_what_is_expected_of_parts_follows_what_is_told_of_them_meanwhile() -> None:
-    past = (coming(1, load=100.0),)
-    known = {1: Demand(100.0, LOOK), 2: Demand(100.0, LOOK), 3: Demand(100.0, LOOK), HEAD: Demand(0.0, LOOK)}
-    state = State(split=frozenset({HEAD}), past=past, demand=known, at=0.0)
-    after = looked(state, used(LOOK, {1: 60.0, 2: 30.0, 3: 0.0}, {}), LIMITS)
-    assert after.stale == {0, 1}
-    assert sum(after.demand[i].mean for i in (1, 2, 3)) == pytest.approx(300.0)
-    assert after.demand[1].mean > 100.0 > after.demand[3].mean
-    assert after.past[0].move.load == pytest.approx(after.demand[1].mean)
-    assert after.demand[1].turned < 0.0, "that it has changed for good is not said by that"
-    untold = looked(state, replace(used(LOOK, {1: 60.0, 2: 30.0, 3: 0.0}, {}), told=frozenset()), LIMITS)
-    assert {i: untold.demand[i] for i in known} == known
-    assert LATEST < 1.0
+def after(rates: Mapping[int, float], past: Sequence[Past] = (), told: frozenset[int] | None = None) -> State:
+    """A look later. 100 req/s were expected of each of four, of which the first moves from rank 0 to rank 1
+    or has just come there."""
+    moves = past or (replace(coming(1), arrived=-1.0),)
+    where = {p.move.ino: 1 for p in moves if p.arrived >= 0.0}
+    known = {**dict.fromkeys((1, 2, 3, 4), Demand(100.0, LOOK)), HEAD: Demand(0.0, LOOK)}
+    state = State(split=frozenset({HEAD}), past=tuple(moves), demand=known, at=0.0)
+    return looked(state, replace(used(LOOK, rates, where), told=told), LIMITS)
+
+
+def means(state: State) -> list[float]:
+    return [state.demand[ino].mean for ino in (1, 2, 3, 4)]
+
+
+def test_what_stays_is_learned_and_what_is_frozen_on_its_way_counts_as_when_it_was_ordered() -> None:
+    state = after({1: 0.0, 2: 90.0, 3: 60.0, 4: 0.0})
+    assert state.stale == {0, 1}
+    assert means(state)[0] == state.past[0].move.load == 100.0
+    assert means(state)[1] > means(state)[2] > 100.0 > means(state)[3]
+    assert sum(means(state)) == pytest.approx(400.0)
+    assert state.demand[2].turned < 0.0, "that it has changed for good is not said by that"
+
+
+def test_of_what_was_not_told_nothing_is_learned() -> None:
+    assert means(after({1: 0.0, 2: 90.0, 3: 60.0, 4: 0.0}, told=frozenset())) == [100.0] * 4
+
+
+def test_what_has_arrived_has_its_part_in_what_all_have() -> None:
+    other = replace(coming(9), arrived=-1.0)  # so that its ranks give and get still
+    state = after({1: 210.0, 2: 30.0, 3: 30.0, 4: 30.0}, (coming(1, looks=1), other))
+    assert state.past[0].move.load > 100.0
+    assert all(mean < 100.0 for mean in means(state)[1:])
+    assert state.past[0].move.load + sum(means(state)[1:]) == pytest.approx(400.0)
+
+
+def test_it_does_not_grow_from_look_to_look() -> None:
+    """What was used by turns had its load multiplied in each of them."""
+    state, other = State(split=frozenset({HEAD})), replace(coming(9), arrived=-1.0)
+    known = {**dict.fromkeys((1, 2, 3, 4), Demand(100.0, LOOK)), HEAD: Demand(0.0, LOOK)}
+    state = replace(state, past=(coming(1, looks=1), other), demand=known, at=0.0)
+    for look in range(1, 9):
+        rates = {1: 200.0 * (look % 2), 2: 100.0, 3: 100.0, 4: 100.0}
+        state = looked(state, used(LOOK * look, rates, {1: 1}), LIMITS)
+        assert state.past[0].move.load + sum(means(state)[1:]) == pytest.approx(400.0)
+        assert 0.0 < state.past[0].move.load <= 200.0
+
+
+def test_parts_of_a_part_are_not_counted_twice() -> None:
+    """Part 1 is taken apart itself: what its own parts have is not its siblings'."""
+    known = {**dict.fromkeys((2, 3, 4), Demand(100.0, LOOK)), 1: Demand(900.0, LOOK), HEAD: Demand(0.0, LOOK)}
+    state = State(split=frozenset({HEAD, 1}), past=(replace(coming(2), arrived=-1.0),), demand=known, at=0.0)
+    seen = used(LOOK, {1: 10.0, 2: 0.0, 3: 100.0, 4: 100.0}, {})
+    inner = tuple(Piece(50 + i, f"/p/1/{i}", 0, 300.0, 500.0, 1) for i in range(3))
+    found = looked(state, replace(seen, pieces=(*seen.pieces, *inner)), LIMITS)
+    assert [found.demand[ino].mean for ino in (3, 4)] == [pytest.approx(100.0)] * 2
+
+
+def test_a_rank_that_is_served_less_as_it_gives_does_not_pass_for_a_load_that_changes() -> None:
+    """Each rank by itself has what it had; one of them freezes."""
+    then = Told(0.0, {i: Served(i // 4, [80.0, 10.0, 5.0, 5.0][i % 4], 0.0) for i in range(8)})
+    now = [
+        Piece(i, "", i // 4, then.served[i].requests * (0.3 if i < 4 else 1.0), 50.0, HEAD) for i in range(8)
+    ]
+    assert stays(now, [then], {}, AHEAD)[HEAD].part < 0.7
+    assert stays(now, [then], {}, AHEAD, {0})[HEAD].part == pytest.approx(1.0)

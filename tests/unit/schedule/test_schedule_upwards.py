@@ -14,7 +14,7 @@ from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.state import Limits, Past, State
 from mds_partitioner.schedule.core.together import Whole
 from mds_partitioner.schedule.core.toll import Toll
-from mds_partitioner.schedule.core.upwards import ahead
+from mds_partitioner.schedule.core.upwards import MANY, ahead
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
 LOOK = 5.0  # s
@@ -318,13 +318,13 @@ def test_of_one_in_parts_and_another_that_is_a_part_of_it_not_both_go_at_once(pi
 
 
 def homes(passed: float, *, inside: float = 40.0) -> View:
-    """300 of 400 parts are still on rank 0, and idle; it serves 200 req/s, and passes on others."""
-    load = [200.0, 400.0, 400.0, 400.0]
+    """300 of 400 parts are still on rank 0, and idle; it serves 390 req/s, and passes on others."""
+    load = [390.0, 400.0, 400.0, 400.0]
     ranks = [RankView(r, load[r], 1.0, False, 1000.0) for r in range(4)]
-    ranks[0] = RankView(0, 200.0, inside, inside > 1.0, 1000.0, forwards=passed)
+    ranks[0] = RankView(0, load[0], inside, inside > 1.0, 1000.0, forwards=passed)
     where = [0] * 300 + [1, 2, 3] * 33
     parts = [
-        Piece(100 + i, f"/p/{i}", r, 12.0 if r else 0.6, 200.0, within=HEAD, pin=r or NO_PIN)
+        Piece(100 + i, f"/p/{i}", r, 12.0 if r else 1.3, 200.0, within=HEAD, pin=r or NO_PIN)
         for i, r in enumerate(where)
     ]
     return View(LOOK, tuple(ranks), (Piece(HEAD, "/p", 0, 0.0, 10.0), *parts), True)
@@ -332,10 +332,10 @@ def homes(passed: float, *, inside: float = 40.0) -> View:
 
 @pytest.mark.parametrize(
     ("passed", "inside", "goals"),
-    [(200.0, 40.0, [3]), (199.0, 40.0, []), (1200.0, 0.5, [])],
+    [(390.0, 40.0, [3]), (389.0, 40.0, []), (1200.0, 0.5, [])],
     ids=["as much as it serves", "less", "nobody waits"],
 )
-def test_where_all_wait_for_what_is_passed_on_any_number_of_parts_get_pins(
+def test_where_all_wait_for_what_is_passed_on_hundreds_of_parts_get_pins(
     passed: float, inside: float, goals: list[int]
 ) -> None:
     """Giving hundreds that are idle to other ranks in place of that keeps everybody waiting for longer."""
@@ -349,3 +349,20 @@ def test_where_all_wait_for_what_is_passed_on_any_number_of_parts_get_pins(
         kept += sum(move.keeps for move in decision.moves)
     assert found == goals
     assert kept == (300 if goals else 0)
+
+
+def test_thousands_get_no_pins_for_that() -> None:
+    seen = homes(1200.0)
+    more = tuple(Piece(2000 + i, f"/p/more{i}", 0, 0.0, 200.0, within=HEAD) for i in range(MANY))
+    _, decision = Scheduler(
+        State(split=frozenset({HEAD})), replace(seen, pieces=(*seen.pieces, *more)), Limits()
+    ).decide()
+    assert decision.moves == ()
+
+
+def test_what_a_rank_passes_on_while_it_gives_something_pins_nothing() -> None:
+    """It serves little then: one such report says nothing of the next."""
+    other = Past(Move(5000, "/other", 0, 1, 50.0, 50.0, 500.0, ""), 0.0, arrived=LOOK, looks=0)
+    state = State(split=frozenset({HEAD}), past=(other,), at=LOOK)
+    _, decision = Scheduler(state, replace(homes(1200.0), now=2 * LOOK), Limits()).decide()
+    assert decision.moves == ()

@@ -10,10 +10,10 @@ from functools import cached_property
 from statistics import fmean
 
 from ...engine.inside import CROWD
+from . import meanwhile
 from .demand import BEGINS, HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities, pressed
-from .meanwhile import corrected, reweighed, shared_meanwhile
 from .noise import BAND, band
 from .reunite import highest, quiet
 from .series import Series, level
@@ -86,7 +86,7 @@ class _Lesson:
             at=view.now,
             dt=self.dt,
             pace=max(FIRST, min(self.dt, RARER * state.pace)),
-            past=reweighed(_settled(self.past, view, self.demand, self.stale), self._corrections),
+            past=_settled(self._reweighed, view, self.demand, self.stale),
             demand=self.demand,
             told=self._told_at(),
             rest=self.rest,
@@ -167,7 +167,7 @@ class _Lesson:
     def stay(self) -> dict[int, Stay]:
         """How much of what was taken out of a directory stays on the same of its parts."""
         known = [p for p in self.told if p.ino not in self._coming]
-        return stays(known, self.state.before, self.state.stay, self.view.now)
+        return stays(known, self.state.before, self.state.stay, self.view.now, self.stale)
 
     @cached_property
     def shared(self) -> dict[int, float]:
@@ -196,8 +196,8 @@ class _Lesson:
             known = None if ino in self._parted else before.get(ino)
             if known is None or (rank in changed and rank not in hidden):
                 found[ino] = first(shared[ino], dt)
-            elif ino in self._meanwhile:
-                found[ino] = corrected(known, self._meanwhile[ino])
+            elif ino in self._meanwhile and ino not in self._coming:
+                found[ino] = meanwhile.corrected(known, self._meanwhile[ino])
             elif rank in hidden or not self._anew(ino):
                 found[ino] = known  # an old answer tells nothing once more
             else:
@@ -213,14 +213,26 @@ class _Lesson:
     @cached_property
     def _meanwhile(self) -> dict[int, float]:
         """req/s of parts on ranks that something moves from or to, by inode number."""
-        parts = [p for p in self.told if p.rank in self.stale]
-        return shared_meanwhile(parts, self.shared, self.state.demand, self._coming)
+        coming, scale = self._coming, self.state.scale
+        blurred = [p for p in self.told if p.rank in self.stale and p.ino not in self._parted]
+        parts = [part for part in blurred if meanwhile.known(coming.get(part.ino))]
+        before = {ino: demand.mean for ino, demand in self.state.demand.items()}
+        loaded = ((ino, past.move) for ino, past in coming.items() if past.move.load > 0.0)
+        before |= {ino: move.load / (scale.get(move.source, 1.0) or 1.0) for ino, move in loaded}
+        return meanwhile.shared_meanwhile(parts, self.shared, before)
 
     @cached_property
-    def _corrections(self) -> dict[int, float]:
-        """Times what was expected of these, by inode number."""
-        before = {ino: self.state.demand[ino].mean for ino in self._meanwhile}
-        return {ino: self.demand[ino].mean / mean for ino, mean in before.items() if mean > 0.0}
+    def _reweighed(self) -> tuple[Past, ...]:
+        """What was begun, by what is known of it meanwhile."""
+        coming, rates, scale = self._coming, self._meanwhile, self.state.scale
+
+        def now(past: Past) -> Past:
+            rate = rates.get(past.move.ino) if past.move.ino in coming and past.settled < 0.0 else None
+            return (
+                past if rate is None else meanwhile.reweighed(past, rate * scale.get(past.move.source, 1.0))
+            )
+
+        return tuple(map(now, self.past))
 
     @cached_property
     def rest(self) -> dict[int, float]:

@@ -16,56 +16,51 @@ from .demand import Demand
 from .state import Past
 from .view import Piece
 
-LATEST = 0.5  # of what is expected is of the latest look
+LATEST = 0.5  # of what is expected is of the latest answer
 FROZEN = 0.2  # of what siblings had together: with less the few that were not frozen would stand for all
 SEEN = 1  # looks, after which what has arrived is told where it is
 
 
+def known(past: Past | None) -> bool:
+    """Does an answer tell what it is asked for? What is on its way is frozen, and what has just arrived was
+    told of where it was. None: it does not move."""
+    return past is None or past.looks >= SEEN
+
+
 def shared_meanwhile(
-    parts: Sequence[Piece],
-    shared: Mapping[int, float],
-    before: Mapping[int, Demand],
-    coming: Mapping[int, Past],
+    parts: Sequence[Piece], shared: Mapping[int, float], before: Mapping[int, float]
 ) -> dict[int, float]:
     """req/s by inode number: siblings have together what was expected, as it is shared among them now.
 
     :param parts: on such ranks, which have told of them
     :param shared: req/s that they have now, by inode number
-    :param before: what was expected of them
-    :param coming: what is not seen yet where it goes to, by inode number
+    :param before: req/s that was expected; of what is not in it nothing was
     """
     kids = defaultdict[int, list[int]](list)
     for part in parts:
-        if part.ino in before and _told(part, coming.get(part.ino)):
+        if part.ino in before:
             kids[part.within].append(part.ino)
     found: dict[int, float] = {}
     for inos in kids.values():
-        was, now = sum(before[ino].mean for ino in inos), sum(map(shared.__getitem__, inos))
+        was, now = sum(map(before.__getitem__, inos)), sum(map(shared.__getitem__, inos))
         if now >= FROZEN * was > 0.0:
             found |= {ino: shared[ino] * was / now for ino in inos}
     return found
 
 
-def _told(part: Piece, past: Past | None) -> bool:
-    """What has just arrived was told of where it was, and has no popularity yet where it is."""
-    return past is None or past.move.source == part.rank or past.looks >= SEEN
-
-
-def corrected(known: Demand, rate: float) -> Demand:
+def corrected(demand: Demand, rate: float) -> Demand:
     """With what one look showed meanwhile: that it has changed for good is said by no such look."""
-    return known._replace(mean=known.mean + LATEST * (rate - known.mean))
+    return demand._replace(mean=_nearer(demand.mean, rate))
 
 
-def reweighed(past: Sequence[Past], corrections: Mapping[int, float]) -> tuple[Past, ...]:
-    """What is not seen yet where it goes to counts there as it is expected to now.
+def reweighed(past: Past, rate: float) -> Past:
+    """What has arrived, and is not seen there yet as it is: it counts as more, or less, than when it was
+    ordered. rate: req/s"""
+    # Without a load it would be a part that was new.
+    return (
+        replace(past, move=replace(past.move, load=_nearer(past.move.load, rate))) if past.move.load else past
+    )
 
-    :param corrections: times what was expected, by inode number
-    """
 
-    def now(one: Past) -> Past:
-        times = corrections.get(one.move.ino, 1.0)
-        if one.settled >= 0.0 or one.move.load <= 0.0 or times in (0.0, 1.0):
-            return one  # without a load it would be a part that was new
-        return replace(one, move=replace(one.move, load=one.move.load * times))
-
-    return tuple(map(now, past))
+def _nearer(before: float, rate: float) -> float:
+    return before + LATEST * (rate - before)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -63,7 +63,11 @@ class Told(NamedTuple):
 
 
 def stays(
-    pieces: Sequence[Piece], before: Sequence[Told], known: Mapping[int, Stay], now: float
+    pieces: Sequence[Piece],
+    before: Sequence[Told],
+    known: Mapping[int, Stay],
+    now: float,
+    alone: Collection[int] = (),
 ) -> dict[int, Stay]:
     """How much of the load of siblings stays on the same ones, by what they were taken out of.
 
@@ -71,6 +75,7 @@ def stays(
     :param before: what parts had in looks before, the oldest first; what has moved since says nothing
     :param known: as it was found then
     :param now: steady clock, s
+    :param alone: ranks that each are held against themselves: what gives something serves less of all it has
     """
     then = next((told for told in reversed(before) if now - told.at >= AHEAD), before[0] if before else None)
     if then is None:
@@ -79,7 +84,7 @@ def stays(
     for parent, kids in siblings(pieces).items():
         seen = [p for p in kids if p.ino in then.served and then.served[p.ino].rank == p.rank]
         had = {p.ino: then.served[p.ino].requests for p in seen}
-        same = _stayed(had, {p.ino: p.requests for p in seen}) if len(seen) >= SOME else None
+        same = _stayed_beside(seen, had, alone) if len(seen) >= SOME else None
         if same is not None:
             found[parent] = known[parent].seen(same, full) if parent in known else Stay(same, int(full))
     return found
@@ -89,6 +94,20 @@ def remembered(known: Sequence[Told], new: Told) -> tuple[Told, ...]:
     """With what is new, and without what no later look will ask for."""
     old = [t for t in known if new.at - t.at >= LASTS]
     return (*old[-1:], *known[len(old) :], new)
+
+
+def _stayed_beside(kids: Sequence[Piece], had: Mapping[int, float], alone: Collection[int]) -> float | None:
+    """How much of their load is on the same siblings as before. had: req/s then, by inode number; alone: as
+    for ``stays``"""
+    on = defaultdict[int | None, list[Piece]](list)
+    for kid in kids:
+        on[kid.rank if kid.rank in alone else None].append(kid)
+    found = list[tuple[float, float]]()
+    for some in on.values():
+        same = _stayed({p.ino: had[p.ino] for p in some}, {p.ino: p.requests for p in some})
+        found += [] if same is None else [(sum(p.requests for p in some), same)]
+    of_all = sum(requests for requests, _ in found)
+    return sum(requests * same for requests, same in found) / of_all if of_all else None
 
 
 def _stayed(then: Mapping[int, float], now: Mapping[int, float]) -> float | None:

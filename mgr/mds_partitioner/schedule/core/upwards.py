@@ -25,6 +25,7 @@ from .view import Decision, Move, Piece
 
 PASSED = 0.1  # of what is asked of parts on higher ranks: with less clients know where these are
 MOSTLY = 0.5  # of that: else the next rank would pass on as much
+MANY = 1024  # parts that may get pins where they are, when all wait for what is passed on
 MOST = 1.25  # of a rank's share, of what is not to be moved away from there: to pass on costs as much
 
 
@@ -48,7 +49,7 @@ def raised(look: Look, decision: Decision, *, first: bool = False) -> tuple[Stat
         if goal is None or any(move.ino in family for move in moves):
             continue
         along = [kid for kid in kids[found.ino] if kid.rank == found.rank and kid.pin == NO_PIN]
-        if first and len(along) > FEW and not _hardly_serves(look, found.rank):
+        if first and len(along) > FEW:
             continue
         kept, pace = _kept(look, found, along), _pace(look, found)
         if kept and len(kept) + (found.pin == NO_PIN) > _pins(look, found):
@@ -134,8 +135,9 @@ def _forwards(look: Look, rank: int) -> float:
 
 
 def _hardly_serves(look: Look, rank: int | None) -> bool:
-    """Does a full rank pass on more than it serves? All ranks wait for it then."""
-    return any(r.rank == rank and r.forwards >= r.requests for r in look.view.ranks if r.rank in look.busy)
+    """Does a full rank that gives nothing pass on as much as it serves, or more? All wait for it then."""
+    full = (r for r in look.view.ranks if r.rank == rank and r.full and rank not in look.state.stale)
+    return any(r.forwards >= r.requests for r in full)
 
 
 def _pace(look: Look, piece: Piece) -> Pace:
@@ -197,7 +199,8 @@ def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
         return False
     along = [kid for kid in kids if kid.rank == piece.rank and kid.pin == NO_PIN]
     refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
-    few = len(along) <= max(FEW, len(kids) - len(along)) or _hardly_serves(look, piece.rank)
+    most = min(MANY, look.budgets.pins_of_the_new()) if _hardly_serves(look, piece.rank) else FEW
+    few = len(along) <= max(most, len(kids) - len(along))
     return few and not any(k.held or k.ino in refused for k in along)
 
 
