@@ -40,7 +40,7 @@ from mds_partitioner.schedule.core.view import Decision, Move, Piece, RankView, 
 from mds_partitioner.schedule.looker import TOO_OLD, Looker
 from mds_partitioner.schedule.orders import AFTER_UNDOING, turn_of
 from mds_partitioner.schedule.record import ACT, ADVISE, OFF, under_way
-from mds_partitioner.schedule.watch import CALM, SOON
+from mds_partitioner.schedule.watch import CALM, MEANWHILE, SOON
 from mds_partitioner.workers import GivenUp
 
 AT_LAST = 100  # s, within which a cold cluster of this size is even
@@ -673,7 +673,12 @@ def test_of_many_slow_ranks_all_have_their_turn() -> None:
     assert max(loads(slow)) <= 300.0
 
 
-def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(cluster: Cluster) -> None:
+@pytest.mark.parametrize("parts", [False, True])
+def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(
+    monkeypatch: pytest.MonkeyPatch, parts: bool
+) -> None:
+    """Where something is in parts it is learned meanwhile which of these are used."""
+    monkeypatch.setattr(State, "without", lambda state, gone: state)  # nobody looks for it
     asked: list[tuple[float, str]] = []
 
     class Heard(Cluster):
@@ -684,12 +689,16 @@ def test_ranks_that_something_moves_between_are_seldom_asked_what_is_popular(clu
     heard = Heard()
     manager = Manager(heard, fewer(scheduler_inodes=1000))
     manager.scheduling.start(manager.fs, ACT)
+    watch = manager.scheduling.watch(manager.fs)
+    watch.state = replace(watch.state, split=frozenset({404} if parts else ()))
     manager.run(AT_LAST)
     assert loads(heard) == [200.0] * 4
     moving = [p for t in manager.scheduling.watch(manager.fs).kept.turns for p in t.moves]
     late = max(p.begun for p in moving)
     full = [at for at, name in asked if name == "m0" and min(p.begun for p in moving) < at <= late]
-    assert full == [] and len(moving) > 1
+    assert len(moving) > 1
+    assert {later - at >= MEANWHILE for at, later in zip(full, full[1:])} <= {True}
+    assert bool(full) == parts
     assert any(at > late for at, name in asked if name == "m0"), "when all has arrived it is looked at anew"
 
 
