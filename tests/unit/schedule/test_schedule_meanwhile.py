@@ -112,7 +112,7 @@ def test_of_what_was_not_told_nothing_is_learned() -> None:
 def test_what_has_arrived_has_its_part_in_what_all_have() -> None:
     other = replace(coming(9), arrived=-1.0)  # so that its ranks give and get still
     state = after({1: 210.0, 2: 30.0, 3: 30.0, 4: 30.0}, (coming(1, looks=1), other))
-    assert state.past[0].move.load > 100.0
+    assert state.past[0].move.load > 100.0 == means(state)[0], "what it was ordered for is held against that"
     assert all(mean < 100.0 for mean in means(state)[1:])
     assert state.past[0].move.load + sum(means(state)[1:]) == pytest.approx(400.0)
 
@@ -133,7 +133,7 @@ def test_parts_of_a_part_are_not_counted_twice() -> None:
     """Part 1 is taken apart itself: what its own parts have is not its siblings'."""
     known = {**dict.fromkeys((2, 3, 4), Demand(100.0, LOOK)), 1: Demand(900.0, LOOK), HEAD: Demand(0.0, LOOK)}
     state = State(split=frozenset({HEAD, 1}), past=(replace(coming(2), arrived=-1.0),), demand=known, at=0.0)
-    seen = used(LOOK, {1: 10.0, 2: 0.0, 3: 100.0, 4: 100.0}, {})
+    seen = used(LOOK, {1: 10.0, 2: 0.0, 3: 150.0, 4: 150.0}, {})
     inner = tuple(Piece(50 + i, f"/p/1/{i}", 0, 300.0, 500.0, 1) for i in range(3))
     found = looked(state, replace(seen, pieces=(*seen.pieces, *inner)), LIMITS)
     assert [found.demand[ino].mean for ino in (3, 4)] == [pytest.approx(100.0)] * 2
@@ -147,3 +147,17 @@ def test_a_rank_that_is_served_less_as_it_gives_does_not_pass_for_a_load_that_ch
     ]
     assert stays(now, [then], {}, AHEAD)[HEAD].part < 0.7
     assert stays(now, [then], {}, AHEAD, {0})[HEAD].part == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "frozen", [{1: 0.0, 2: 1.0, 3: 1.0}, {1: 1.0, 2: 0.3, 3: 0.3}], ids=["it", "its rank"]
+)
+def test_what_is_frozen_is_not_taken_for_what_is_used_in_turn(frozen: Mapping[int, float]) -> None:
+    """1 to 3 are on rank 0, and 1 moves from there; the others are on rank 1."""
+    rates, where = {1: 100.0, 2: 60.0, 3: 20.0, 4: 90.0, 5: 50.0, 6: 20.0}, dict.fromkeys((4, 5, 6), 1)
+    then = Told(0.0, {i: Served(where.get(i, 0), rate, 0.0) for i, rate in rates.items()})
+    known = {**{i: Demand(rate, LOOK) for i, rate in rates.items()}, HEAD: Demand(0.0, LOOK)}
+    past = (replace(coming(1), arrived=-1.0),)
+    state = State(split=frozenset({HEAD}), past=past, demand=known, at=0.0, before=(then,))
+    now = {i: rate * frozen.get(i, 1.0) for i, rate in rates.items()}
+    assert looked(state, used(AHEAD, now, where), LIMITS).stay[HEAD].part == pytest.approx(1.0)
