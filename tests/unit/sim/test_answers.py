@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mds_partitioner.schedule.core.view import Piece
+from mds_partitioner.schedule.watch import CALM
 from sim.course import build, run
 from sim.model.cluster import Cluster
 from sim.policies.answers import Answers
@@ -96,7 +97,7 @@ def test_what_has_moved_has_no_load_until_its_new_rank_tells_of_it() -> None:
     cluster.place(root, 1, "")
     policy.decide(cluster)
     assert [piece.requests for piece in policy.seen.pieces if piece.rank == 1] == [0.0]
-    for _ in range(2):
+    for _ in range(int(CALM / 5.0) + 2):  # ranks are asked as seldom where something is under way
         after(cluster, 5.0)
         policy.decide(cluster)
     assert next(piece.requests for piece in policy.seen.pieces if piece.ino == cluster.names.ino(root)) > 0.0
@@ -108,3 +109,17 @@ def test_a_delay_changes_when_it_moves_and_not_what_comes_of_it() -> None:
     assert min(move.time for move in late.moves) > min(move.time for move in at_once.moves)
     for recording in (at_once, late):
         assert np.ptp(recording.loads[-1]) < 0.1 * CAPACITY
+
+
+def test_ranks_that_something_moves_between_are_asked_as_seldom_as_in_the_module() -> None:
+    """None of its orders is carried out here."""
+    cluster, policy = build(scenario(), 1), Schedule(Context((), 1, None, DEFAULTS, {}))
+    found = []
+    for _ in range(15):
+        after(cluster, 5.0)
+        policy.decide(cluster)
+        told = policy.seen.told
+        found.append(told is None or any(p.rank == 0 and p.ino in told for p in policy.seen.pieces))
+    first = found.index(False)
+    assert all(found[:first])
+    assert found[first:].index(True) >= CALM / 5.0 - 2
