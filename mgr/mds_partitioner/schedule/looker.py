@@ -119,8 +119,8 @@ def _concerned(moving: Sequence[Move]) -> frozenset[int]:
 
 
 def _blind(watch: Watch, limits: Limits, now: float) -> frozenset[int]:
-    """Ranks whose pieces the core will not look at; none while there is one that it sees for the first time.
-    now: steady clock, s"""
+    """Ranks at whose pieces the core will not look one by one; none while there is one that it sees for the
+    first time. now: steady clock, s"""
     known, shown = watch.known, {0, *watch.state.split}
     there = {d.ino for d in known.directories if known.within.get(d.ino, 0) in shown}
     return unseen(watch.state, there, now, limits) if there <= watch.state.demand.keys() else frozenset()
@@ -222,7 +222,7 @@ class Looker:
     def _ask(self, fs: FsState, watch: Watch, paths: list[str], blind: Collection[int]) -> None:
         """Take in what MDSs say of popularity and subtrees; while something moves, subtrees change there.
 
-        :param blind: ranks of whose popularity nothing would be learned in this look; now and then it is
+        :param blind: ranks of whose popularity little would be learned in this look; now and then it is
             asked for, as people are shown it
         """
         active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths) | {PURGED}

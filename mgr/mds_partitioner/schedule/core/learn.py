@@ -350,8 +350,8 @@ class _Lesson:
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:
-    """Ranks of whose pieces the next look, now, will learn nothing: what moves from or to them will not have
-    arrived long enough ago.
+    """Ranks of whose pieces the next look, now, will learn no more than how parts share what they have: what
+    moves from or to them will not have arrived long enough ago.
 
     :param there: inode numbers of what is still there
     :param now: steady clock, s
