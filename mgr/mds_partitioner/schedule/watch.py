@@ -21,7 +21,7 @@ from .hotspots import Glimpse
 from .record import ACT, Kept, Totals
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
-MEANWHILE = 10.0  # s between two to ranks that something moves from or to, where parts of something are
+MEANWHILE = 8.0  # s, at least, between two to ranks that something moves between, where something is in parts
 NOT_YET = "it has not looked yet"
 APART = 2.5  # s between two answers, at least, that tell together what has gone
 SOON = 3.0  # s until they are asked once more: no less than that

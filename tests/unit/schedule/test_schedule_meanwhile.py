@@ -13,7 +13,7 @@ from mds_partitioner.schedule.core.demand import Demand
 from mds_partitioner.schedule.core.learn import looked
 from mds_partitioner.schedule.core.meanwhile import FROZEN, LATEST, known, reweighed, shared_meanwhile
 from mds_partitioner.schedule.core.state import Limits, Past, State
-from mds_partitioner.schedule.core.turns import AHEAD, Served, Told, stays
+from mds_partitioner.schedule.core.turns import AHEAD, MOST, Served, Stay, Told, stays
 from mds_partitioner.schedule.core.view import Move, Piece, RankView, View
 
 HEAD, LOOK = 9, 5.0
@@ -161,3 +161,20 @@ def test_what_is_frozen_is_not_taken_for_what_is_used_in_turn(frozen: Mapping[in
     state = State(split=frozenset({HEAD}), past=past, demand=known, at=0.0, before=(then,))
     now = {i: rate * frozen.get(i, 1.0) for i, rate in rates.items()}
     assert looked(state, used(AHEAD, now, where), LIMITS).stay[HEAD].part == pytest.approx(1.0)
+
+
+def test_ranks_that_serve_more_or_less_than_usual_are_held_against_that() -> None:
+    """One of them has half of what its parts are expected to have, the other twice, as before."""
+    rates, where = {1: 50.0, 2: 50.0, 3: 50.0, 4: 200.0, 5: 200.0}, dict.fromkeys((4, 5), 1)
+    known = {**dict.fromkeys(rates, Demand(100.0, LOOK)), HEAD: Demand(0.0, LOOK)}
+    state = State(
+        split=frozenset({HEAD}),
+        past=(replace(coming(1), arrived=-1.0),),
+        demand=known,
+        at=0.0,
+        scale={0: 0.5, 1: 2.0},
+        stay={HEAD: Stay(1.0, MOST)},
+    )
+    for look in range(1, 6):
+        state = looked(state, used(LOOK * look, rates, where), LIMITS)
+    assert [state.demand[ino].mean for ino in rates] == [pytest.approx(100.0)] * 5

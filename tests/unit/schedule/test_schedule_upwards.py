@@ -366,3 +366,14 @@ def test_what_a_rank_passes_on_while_it_gives_something_pins_nothing() -> None:
     state = State(split=frozenset({HEAD}), past=(other,), at=LOOK)
     _, decision = Scheduler(state, replace(homes(1200.0), now=2 * LOOK), Limits()).decide()
     assert decision.moves == ()
+
+
+def test_where_half_of_the_pins_are_set_few_parts_get_theirs_all_the_same() -> None:
+    seen = homes(1200.0)
+    kids = [p for p in seen.pieces if p.ino != HEAD]
+    left = tuple(p for p in kids if p.rank or p.ino < 200)
+    seen = replace(seen, pieces=(seen.pieces[0], *left), pins=500)
+    limits = replace(LIMITS, pins=1000)
+    assert len([p for p in left if not p.rank]) == 100
+    _, decision = Scheduler(State(split=frozenset({HEAD})), seen, limits).decide()
+    assert decision.moves and all(move.keeps for move in decision.moves)

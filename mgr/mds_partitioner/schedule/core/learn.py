@@ -26,6 +26,7 @@ from .view import Piece, RankView, View
 
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
+LEAST = 0.1  # times, likewise: with less a rank is about to serve nothing
 REPORTED = 1.5  # looks, in which each rank has told what it serves since
 MISSING = 2.5  # times what is usual between two looks: some were not taken, or they are rarer from now on
 RARER = 1.5  # times that, at most, is what is usual after one such
@@ -197,7 +198,7 @@ class _Lesson:
             if known is None or (rank in changed and rank not in hidden):
                 found[ino] = first(shared[ino], dt)
             elif ino in self._meanwhile and ino not in self._coming:
-                found[ino] = meanwhile.corrected(known, self._meanwhile[ino])
+                found[ino] = meanwhile.corrected(known, self._meanwhile[ino] / _usual(self.state.scale, rank))
             elif rank in hidden or not self._anew(ino):
                 found[ino] = known  # an old answer tells nothing once more
             else:
@@ -213,24 +214,21 @@ class _Lesson:
     @cached_property
     def _meanwhile(self) -> dict[int, float]:
         """req/s of parts on ranks that something moves from or to, by inode number."""
-        coming, scale = self._coming, self.state.scale
+        coming, scale, demand = self._coming, self.state.scale, self.state.demand
         blurred = [p for p in self.told if p.rank in self.stale and p.ino not in self._parted]
         parts = [part for part in blurred if meanwhile.known(coming.get(part.ino))]
-        before = {ino: demand.mean for ino, demand in self.state.demand.items()}
-        loaded = ((ino, past.move) for ino, past in coming.items() if past.move.load > 0.0)
-        before |= {ino: move.load / (scale.get(move.source, 1.0) or 1.0) for ino, move in loaded}
+        before = {p.ino: demand[p.ino].mean * _usual(scale, p.rank) for p in parts if p.ino in demand}
+        before |= {ino: past.move.load for ino, past in coming.items() if past.move.load > 0.0}
         return meanwhile.shared_meanwhile(parts, self.shared, before)
 
     @cached_property
     def _reweighed(self) -> tuple[Past, ...]:
         """What was begun, by what is known of it meanwhile."""
-        coming, rates, scale = self._coming, self._meanwhile, self.state.scale
+        rates = self._meanwhile
 
         def now(past: Past) -> Past:
-            rate = rates.get(past.move.ino) if past.move.ino in coming and past.settled < 0.0 else None
-            return (
-                past if rate is None else meanwhile.reweighed(past, rate * scale.get(past.move.source, 1.0))
-            )
+            rate = rates.get(past.move.ino) if past.settled < 0.0 else None
+            return past if rate is None else meanwhile.reweighed(past, rate)
 
         return tuple(map(now, self.past))
 
@@ -347,6 +345,12 @@ class _Lesson:
         both = {**known[-1].served, **new} if known else new
         pieces = {p.ino for p in self.view.pieces}
         return remembered(known, Told(now, {ino: served for ino, served in both.items() if ino in pieces}))
+
+
+def _usual(scale: Mapping[int, float], rank: int | None) -> float:
+    """Times what its pieces are expected to have, that a rank serves; 1: it is not known, or next to none."""
+    known = 1.0 if rank is None else scale.get(rank, 1.0)
+    return known if known >= LEAST else 1.0
 
 
 def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:

@@ -199,8 +199,8 @@ def _may(look: Look, piece: Piece, kids: Sequence[Piece]) -> bool:
         return False
     along = [kid for kid in kids if kid.rank == piece.rank and kid.pin == NO_PIN]
     refused = {past.move.ino for past in look.state.past if past.move.keeps and past.lost}
-    most = min(MANY, look.budgets.pins_of_the_new()) if _hardly_serves(look, piece.rank) else FEW
-    few = len(along) <= max(most, len(kids) - len(along))
+    many = min(MANY, look.budgets.pins_of_the_new()) if _hardly_serves(look, piece.rank) else FEW
+    few = len(along) <= max(FEW, many, len(kids) - len(along))
     return few and not any(k.held or k.ino in refused for k in along)
 
 
