@@ -278,6 +278,7 @@ SHORT = (
     ("jumps-eight", "jumps", "300, 03d2d2c6, at 8 %"),
     ("jumps-waits", "jumps", "300, 78c1c4d1, at 5 %, by itself"),
     ("nlp-nested", "nlp", "300, 20d562bd and the counter, at 5 %, by itself"),
+    ("cnn-giving", "cnn", "300, 438624db, at 5 %"),
     *((("six", load, "120, c451f2f")) for load in ("web", "md", "zipf", "cnn")),
 )
 """Folder, load, and seconds and commit: cells of before digests do not know it."""
