@@ -271,7 +271,7 @@ def test_losses_of_the_scheduler_are_told_of_every_block() -> None:
     rows = {row[2:].split(" (")[0]: row for row in _text("scheduler-losses").splitlines()}
     assert "1 of 1, least 0.92 (62ff5ec)" in rows["flash"] and "3 of 7, least 0.86 (e2dd7d6)" in rows["churn"]
     assert "least 0.81 (96e7878, by op/s / C)" in rows["dbench"]
-    assert "cnn (3), two or three minutes | 1 of 1, least 0.69 (four)" in _text("scheduler-losses")
+    assert "cnn (3), two or three minutes | 1 of 2, least 0.69 (four)" in _text("scheduler-losses")
     low, _ = map(float, _text("scheduler-over-better").split(" to "))
     assert low == 0.81, "the range begins at the greatest loss"
     assert ": 0.81 to " in next(row for row in _text("scheduler-verdict").splitlines() if "dbench" in row)
