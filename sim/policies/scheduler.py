@@ -11,12 +11,12 @@ from mds_partitioner.judge.verdict import Verdict
 from mds_partitioner.model import NO_PIN, RankSample
 from mds_partitioner.observe.heat import GONE, TOLD, stands_for
 from mds_partitioner.schedule.core.decision import Scheduler
-from mds_partitioner.schedule.core.learn import unseen
+from mds_partitioner.schedule.core.meanwhile import unseen
 from mds_partitioner.schedule.core.state import Limits, State
 from mds_partitioner.schedule.core.view import Piece, View
 from mds_partitioner.schedule.looker import rank_view
 from mds_partitioner.schedule.rounds import GLANCE
-from mds_partitioner.schedule.watch import APART, CALM, MEANWHILE
+from mds_partitioner.schedule.watch import APART, CALM, meanwhile
 from mds_partitioner.verify.guards import SCHEDULER, why_wait
 from sim.model.arrays import Floats, Ints
 from sim.model.cluster import Cluster
@@ -124,7 +124,7 @@ class Schedule(Policy):
     def _spared(self, cluster: Cluster) -> Collection[int]:
         """Ranks that are not asked in this look, as in the module."""
         now, there = cluster.now, {piece.ino for piece in self.seen.pieces}
-        rests = MEANWHILE if self._state.split else CALM
+        rests = meanwhile(self._state)
         blind = unseen(self._state, there, now, self._limits) if self.seen.pieces else frozenset[int]()
         spared = {rank for rank in blind if now - self._asked.get(rank, -CALM) < rests}
         self._asked |= dict.fromkeys(set(range(cluster.ranks)) - spared, now)

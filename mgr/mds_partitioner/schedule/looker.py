@@ -21,14 +21,14 @@ from ..plan.ranks import mask_of
 from ..workers import GivenUp
 from .answers import understood
 from .core.demand import CHANGED
-from .core.learn import unseen
 from .core.load import capacities, utilisations
+from .core.meanwhile import unseen
 from .core.state import Limits, State
 from .core.view import Move, RankView, View
 from .hotspots import remembered
 from .owned import Owned
 from .pieces import Seen, beside, pieces, rank_of
-from .watch import CALM, MEANWHILE, WITHIN, RankAnswer, Watch
+from .watch import CALM, WITHIN, RankAnswer, Watch, meanwhile
 
 NOISE = 50.0  # req/s of all ranks: with less nobody is at work
 UNEVEN = 1.1  # times its share: a full rank that has so much is looked at closely
@@ -227,7 +227,7 @@ class Looker:
         """
         active, wanted = {m.rank: m.name for m in fs.active()}, frozenset(paths) | {PURGED}
         began = self._now().steady
-        rests = dict.fromkeys(blind, MEANWHILE if watch.state.split else CALM)
+        rests = dict.fromkeys(blind, meanwhile(watch.state))
         rests |= {rank: CALM for rank, told in watch.told.items() if told.long}
         old = {rank for rank, told in watch.told.items() if began - told.at < rests.get(rank, 0.0)}
         asked = {rank: name for rank, name in active.items() if rank not in old}

@@ -21,7 +21,7 @@ from .hotspots import Glimpse
 from .record import ACT, Kept, Totals
 
 CALM = 30.0  # s between two questions to MDSs while nothing can be done; to all of them where subtrees are
-MEANWHILE = 8.0  # s, at least, between two to ranks that something moves between, where something is in parts
+MEANWHILE = 8.0  # s, at least, between two to such ranks, where something is in parts
 NOT_YET = "it has not looked yet"
 APART = 2.5  # s between two answers, at least, that tell together what has gone
 SOON = 3.0  # s until they are asked once more: no less than that
@@ -29,6 +29,11 @@ LONG_AGO = 8.0  # s: later what has gone meanwhile is hot still, beside what cam
 WITHIN = 2.0  # s, for what MDSs are asked in a look, if they are quick
 LONGEST = 5.0  # s: the same, if they are not
 SPARE = 2.0  # times as long, each time that one was too slow
+
+
+def meanwhile(state: State) -> float:
+    """s, at least, between two questions to a rank that something moves from or to."""
+    return MEANWHILE if state.split else CALM
 
 
 @dataclass(frozen=True)

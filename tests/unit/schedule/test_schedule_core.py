@@ -22,7 +22,7 @@ from mds_partitioner.schedule.core.demand import HELD
 from mds_partitioner.schedule.core.links import Links, Mark
 from mds_partitioner.schedule.core.look import Look
 from mds_partitioner.schedule.core.newcomers import ranks_of_new
-from mds_partitioner.schedule.core.sleepers import PART, Stakes, Wake, expected, spread, weights
+from mds_partitioner.schedule.core.sleepers import PART, Stakes, expected, spread, weights
 from mds_partitioner.schedule.core.state import Limits, Past, Scattered, State
 from mds_partitioner.schedule.core.view import (
     FIXED_BELOW,
@@ -35,6 +35,7 @@ from mds_partitioner.schedule.core.view import (
     RankView,
     View,
 )
+from mds_partitioner.schedule.core.wakes import Wake
 
 LOOK = 5.0  # s
 CAPACITY = 1000.0

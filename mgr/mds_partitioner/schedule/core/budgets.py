@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from .sleepers import EMPTY, LEFT, PART, SETTLE
+from .sleepers import LEFT, PART, SETTLE
 from .state import Limits, Past, State
-from .view import View
+from .view import EMPTY, View
 
 HOUR = 3600.0  # s
 LATE = 10.0  # s that a move is under way: what is small does not wait for it

@@ -10,10 +10,9 @@ from .choose import Candidate
 from .demand import CHANGED, HELD, Demand
 from .elastic import TOLD
 from .look import Look
-from .sleepers import EMPTY
 from .state import Past
 from .turns import SOME, siblings
-from .view import Piece
+from .view import EMPTY, Piece
 
 REALLY = 2.0  # times: a load that changed so much is another load
 SLOWER = 0.8  # times what another can do, at most: as much as a rank must differ to have become slower

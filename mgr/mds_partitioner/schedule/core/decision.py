@@ -18,11 +18,10 @@ from .look import Look
 from .moves import chosen, gained, paying, sources, worth_it_later
 from .newcomers import ranks_of_new
 from .scatter import refused, scattered
-from .sleepers import EMPTY
 from .state import KEPT, Crowd, Limits, Scattered, State
 from .together import found_better, homewards
 from .upwards import ahead, raised, without
-from .view import Beside, Decision, Move, Scatter, View, count
+from .view import EMPTY, Beside, Decision, Move, Scatter, View, count
 
 GROWN = 30.0  # s, until a rank's load is what it will be
 MOSTLY = 0.5  # of what is asked of a rank, or of what is no piece's: then it is told what that is for

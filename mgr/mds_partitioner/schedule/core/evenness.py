@@ -15,8 +15,8 @@ from .load import pressures, utilisations
 from .look import Look
 from .noise import BAND
 from .roams import Roams
-from .sleepers import ASLEEP, WAKES
 from .state import NOBODY, Past, Rising, State, parted
+from .wakes import ASLEEP, WAKES
 
 FAR = 0.85  # an importer has at most this part of the exporter's utilisation
 LONG = 60.0  # s that requests wait beside an idle rank at one that is not full: the metadata pool is slow

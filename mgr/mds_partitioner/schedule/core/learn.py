@@ -7,22 +7,22 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean
 
 from ...engine.inside import CROWD
 from . import meanwhile
+from .arrivals import followed, settled
 from .demand import BEGINS, HELD, Demand, first
 from .elastic import elasticity
 from .load import capacities, pressed
 from .noise import BAND, band
 from .reunite import highest, quiet
 from .series import Series, level
-from .sleepers import ASLEEP, WAKES, Wake, jumped
-from .state import FIRST, FRESH, KEPT, Limits, Past, State, parted
+from .state import FIRST, KEPT, Limits, Past, State, parted
 from .together import seen
 from .toll import Toll, usual
 from .turns import Served, Stay, Told, lasting, remembered, shared_out, stays
 from .view import Piece, RankView, View
+from .wakes import Wake, grown, jumped, woken
 
 FORGETS = 0.1  # of how it was before something moved, in a look: loads go meanwhile, too
 RISES = 4.0  # times what its pieces are expected to ask for, at most: else that is not known yet
@@ -30,7 +30,6 @@ LEAST = 0.1  # times, likewise: with less a rank is about to serve nothing
 REPORTED = 1.5  # looks, in which each rank has told what it serves since
 MISSING = 2.5  # times what is usual between two looks: some were not taken, or they are rarer from now on
 RARER = 1.5  # times that, at most, is what is usual after one such
-LONGEST = 60.0  # s after its arrival for which a piece counts as it did where it was; and after it woke
 
 
 def looked(state: State, view: View, limits: Limits) -> State:
@@ -45,7 +44,7 @@ def looked(state: State, view: View, limits: Limits) -> State:
     where = {piece.ino: piece.rank for piece in view.pieces if piece.ino in awaited}
     remembered = (p for p in state.past if p.arrived < 0.0 or view.now - p.begun <= limits.memory)
     past = tuple(
-        _follow(p, where, view, state, limits) if p.under_way or p.settled < 0.0 else p for p in remembered
+        followed(p, where, view, state, limits) if p.under_way or p.settled < 0.0 else p for p in remembered
     )
     # What is new takes no load along: its ranks are seen as they are.
     moving = [p.move for p in past if p.under_way and p.move.load > 0.0 and not state.hangs(p, view.now)]
@@ -87,7 +86,7 @@ class _Lesson:
             at=view.now,
             dt=self.dt,
             pace=max(FIRST, min(self.dt, RARER * state.pace)),
-            past=_settled(self._reweighed, view, self.demand, self.stale),
+            past=settled(self._reweighed, view, self.demand, self.stale),
             demand=self.demand,
             told=self._told_at(),
             rest=self.rest,
@@ -254,7 +253,8 @@ class _Lesson:
     @cached_property
     def sleep(self) -> tuple[dict[int, bool], tuple[Wake, ...]]:
         """What sleeps after this look, and what woke in it."""
-        asleep, wakes = _woken(self.state, self.demand, self.view)
+        state = self.state
+        asleep, wakes = woken(state.asleep, state.demand, self.demand, self.view)
         return asleep, tuple(replace(wake, pressed=wake.ino in self._pressed) for wake in wakes)
 
     @cached_property
@@ -268,8 +268,7 @@ class _Lesson:
         """All that is remembered."""
         now = self.view.now
         known = (w for w in self.state.wakes if now - w.at <= self.memory)
-        lately = (w if now - w.at > LONGEST else _awake(w, self.demand, self._pressed) for w in known)
-        return (*lately, *self.sleep[1])
+        return (*(grown(w, self.demand, self._pressed, now) for w in known), *self.sleep[1])
 
     @cached_property
     def toll(self) -> Toll:
@@ -353,55 +352,6 @@ def _usual(scale: Mapping[int, float], rank: int | None) -> float:
     return known if known >= LEAST else 1.0
 
 
-def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:
-    """Ranks of whose pieces the next look, now, will learn no more than how parts share what they have: what
-    moves from or to them will not have arrived long enough ago.
-
-    :param there: inode numbers of what is still there
-    :param now: steady clock, s
-    """
-
-    def moves(past: Past) -> bool:
-        if past.arrived >= 0.0:
-            return past.looks + 1 < FRESH
-        return past.move.ino in there and not (state.hangs(past, now) or state.overdue(past, now, limits))
-
-    moving = (p.move for p in state.past if p.move.load > 0.0 and moves(p))
-    return frozenset(rank for move in moving for rank in (move.source, move.target))
-
-
-def _woken(
-    state: State, demand: Mapping[int, Demand], view: View
-) -> tuple[dict[int, bool], tuple[Wake, ...]]:
-    """What sleeps after this look, and what woke in it. While no client is at work nothing falls asleep, nor
-    does what has gone on since, but is not expected to yet."""
-    share = sum(r.requests for r in view.ranks) / max(1, len(view.ranks))
-    most, before = ASLEEP * share, state.demand
-    at_work = view.pieces if share else ()
-    idle = {p.ino for p in at_work if p.requests <= most and demand[p.ino].mean <= most}
-    # It may have ended while no client was at work.
-    fell = {
-        ino: ino in before and (before[ino].mean > most or demand[ino].turned >= 0.0)
-        for ino in idle - state.asleep.keys()
-    }
-    asleep = {ino: used for ino, used in state.asleep.items() if ino in demand} | fell
-    woken = [i for i in sorted(asleep) if demand[i].mean >= WAKES * share > 0.0]
-    used = fmean(asleep.values()) if asleep else 0.0
-    wakes = tuple(Wake(view.now, demand[i].mean, i, asleep[i], used) for i in woken)
-    return {ino: used for ino, used in asleep.items() if ino not in woken}, wakes
-
-
-def _awake(wake: Wake, demand: Mapping[int, Demand], cramped: Collection[int]) -> Wake:
-    """With what it has had at most: a full rank holds it back until it has moved.
-
-    :param cramped: inode numbers of what is where there is little room
-    """
-    load = max(wake.load, demand[wake.ino].mean if wake.ino in demand else 0.0)
-    late = wake.pressed or wake.ino in cramped
-    same = (load, late) == (wake.load, wake.pressed)
-    return wake if same else replace(wake, load=load, pressed=late)
-
-
 def _toll(state: State, past: Sequence[Past], requests: float, dt: float) -> Toll:
     """With what this look tells. requests: req/s that clients got through in the last ``dt`` s."""
     under_way = [p for p in past if p.begun <= state.at and p.move.load > 0.0 and not p.lost]
@@ -475,35 +425,3 @@ def _taught(state: State, view: View) -> State:
             value = elasticity(state.demand[ino].mean / before, stayed, *latencies)
             elastic |= {} if value is None else {ino: value}
     return replace(state, elastic=elastic, untold=untold)
-
-
-def _settled(
-    past: Sequence[Past], view: View, demand: Mapping[int, Demand], stale: Collection[int]
-) -> tuple[Past, ...]:
-    """What has arrived on a rank that is seen as it is now, as is the one that it left: until then all that
-    left that one counts as it did there, or what is ordered later would be weighed by other numbers."""
-    new = {p.move.ino for p in past if p.arrived >= 0.0 > p.settled}
-    fresh = {p.ino for p in view.pieces if p.ino in new and p.rank is not None and p.rank not in stale}
-
-    def seen(p: Past) -> bool:
-        late = p.arrived >= 0.0 and view.now - p.arrived > LONGEST
-        return p.arrived >= 0.0 > p.settled and p.move.ino in fresh and (p.move.source not in stale or late)
-
-    return tuple(replace(p, settled=demand[p.move.ino].mean) if seen(p) else p for p in past)
-
-
-def _follow(past: Past, where: Mapping[int, int | None], view: View, state: State, limits: Limits) -> Past:
-    """How far it got. What is gone, or does not arrive in time, is no longer waited for, nor what it has
-    there.
-
-    :param where: the rank of each piece, by inode number
-    """
-    if not past.under_way:
-        return replace(past, settled=0.0) if past.move.ino not in where else past
-    if past.arrived >= 0.0:
-        return replace(past, looks=past.looks + (view.measured and not view.again))
-    if where.get(past.move.ino, -1) == past.move.target:
-        return replace(past, arrived=view.now)  # also after a pause in which nobody looked
-    if past.move.ino not in where or state.overdue(past, view.now, limits):
-        return replace(past, arrived=view.now, looks=FRESH, settled=0.0, lost=True)
-    return past

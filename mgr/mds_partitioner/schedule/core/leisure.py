@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from .look import Look
 from .reunite import Reunion, due, joined
-from .sleepers import ASLEEP, EMPTY, LEFT, SEEN, Stakes, expected, spread, weights
+from .sleepers import LEFT, SEEN, Stakes, expected, spread, weights
 from .state import State
-from .view import Decision, Piece, count
+from .view import EMPTY, Decision, Piece, count
+from .wakes import ASLEEP
 
 
 def spare(look: Look, decision: Decision) -> tuple[State, Decision]:

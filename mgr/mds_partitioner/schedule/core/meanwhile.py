@@ -9,11 +9,11 @@ give those, too, that nobody uses.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from .demand import Demand
-from .state import Past
+from .state import FRESH, Limits, Past, State
 from .view import Piece
 
 LATEST = 0.5  # of what is expected is of the latest answer
@@ -25,6 +25,23 @@ def known(past: Past | None) -> bool:
     """Does an answer tell what it is asked for? What is on its way is frozen, and what has just arrived was
     told of where it was. None: it does not move."""
     return past is None or past.looks >= SEEN
+
+
+def unseen(state: State, there: Collection[int], now: float, limits: Limits) -> frozenset[int]:
+    """Ranks of whose pieces the next look, now, will learn no more than how parts share what they have: what
+    moves from or to them will not have arrived long enough ago.
+
+    :param there: inode numbers of what is still there
+    :param now: steady clock, s
+    """
+
+    def moves(past: Past) -> bool:
+        if past.arrived >= 0.0:
+            return past.looks + 1 < FRESH
+        return past.move.ino in there and not (state.hangs(past, now) or state.overdue(past, now, limits))
+
+    moving = (p.move for p in state.past if p.move.load > 0.0 and moves(p))
+    return frozenset(rank for move in moving for rank in (move.source, move.target))
 
 
 def shared_meanwhile(

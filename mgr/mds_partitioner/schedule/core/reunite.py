@@ -14,10 +14,9 @@ from dataclasses import replace
 from ...model import NO_PIN
 from .budgets import Pace
 from .demand import Demand
-from .sleepers import EMPTY
 from .state import Past, Quiet, State
 from .together import families
-from .view import Move, Piece
+from .view import EMPTY, Move, Piece
 
 LITTLE = 0.25  # of a rank's share: with so much, all of it can be moved as a whole should there be more
 QUIET = 86_400.0  # s in which clients were at work elsewhere: what is used by day keeps its ranks by night

@@ -18,37 +18,16 @@ from statistics import fmean
 
 from .load import shares
 from .view import Move, Piece
+from .wakes import APART, Wake
 
-WAKES = 0.1  # of a rank's share: what comes to have so much, and had next to nothing, woke
-ASLEEP = 0.01  # of a rank's share: with less it has next to nothing
-EMPTY = 1.0  # inodes of a directory with nothing in it
 SHORTEST = 300.0  # s: what woke is taken to have done so in no less time
 SEEN = 3  # things that woke, before more are expected to
-JUMPS = 0.3  # of all requests: with so much in what just woke the load is another one
-APART = 20.0  # s: what wakes within that of something else wakes with it
 LATE = 20.0  # s, from when a load comes until what it uses has moved, on the mean
 PART = 0.25  # of the inodes that may be under way: nobody waits for these
 LEFT = 0.5  # of the budgets of an hour, of a day and of pins: the rest is for what is used
 WHY = "nobody uses it now; what slept woke lately, and too much of what sleeps is on one rank"
 STEADY, BURST = 3.0, 2.0  # wakes within APART, as a rule; and times of that: with more a group wakes
 SETTLE = 30.0  # s, after which what has not arrived is taken to be empty: it moves when it is not
-
-
-@dataclass(frozen=True)
-class Wake:
-    """A piece that had next to nothing and came to have ``load`` req/s. at: steady clock, s.
-
-    :ivar ino: its inode number
-    :ivar again: it had been used before, and then no more; used: of what slept, so much had, 0 to 1
-    :ivar pressed: it woke where there was little room; else it was not late, and need not have moved
-    """
-
-    at: float
-    load: float
-    ino: int = 0
-    again: bool = False
-    used: float = 0.0
-    pressed: bool = True
 
 
 @dataclass(frozen=True)
@@ -65,11 +44,6 @@ class Stakes:
     inodes: float
     moves: int
     idle: bool
-
-
-def jumped(wakes: Sequence[Wake], now: float, requests: float) -> bool:
-    """Has a good part of the load come to what slept, just now? requests: of all ranks, req/s."""
-    return sum(wake.load for wake in wakes if now - wake.at <= APART) >= JUMPS * requests > 0.0
 
 
 def expected(

@@ -15,11 +15,11 @@ from .links import Links
 from .noise import BAND
 from .roams import Roams
 from .series import Series
-from .sleepers import Wake
 from .together import Whole
 from .toll import Toll
 from .turns import Stay, Told
 from .view import Move
+from .wakes import Wake
 
 FRESH = 2  # looks at a piece after its arrival before it counts as it is seen
 FIRST = 5.0  # s that the first look is of

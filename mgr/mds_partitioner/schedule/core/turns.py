@@ -14,8 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ...judge.insides import in_common
-from .sleepers import EMPTY
-from .view import Piece
+from .view import EMPTY, Piece
 
 MOST = 20  # looks that what is known is of, at most
 NEW = 0.3  # of what is known is of the last look, until one could be compared with what was long enough ago

@@ -18,10 +18,9 @@ from .budgets import Pace
 from .look import Look
 from .moves import pays_off
 from .reunite import is_due
-from .sleepers import EMPTY
 from .state import HANGS, Quiet, State
 from .turns import siblings
-from .view import Decision, Move, Piece
+from .view import EMPTY, Decision, Move, Piece
 
 PASSED = 0.1  # of what is asked of parts on higher ranks: with less clients know where these are
 MOSTLY = 0.5  # of that: else the next rank would pass on as much

@@ -18,6 +18,7 @@ FIXED_BELOW = (
     "a directory below it has a pin of its own"  # it may be seen as its parts, which hold what has none
 )
 FOR_A_MOMENT = (UNREAD, UNREAD_MASK, OURS_BELOW)
+EMPTY = 1.0  # inodes of a directory with nothing in it
 
 
 @dataclass(frozen=True)
