@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,23 @@ Result = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Results:
-    """Those of a checkout; read when they are first asked for."""
+    """Those of a checkout; read when they are first asked for, and once: nobody changes a cell."""
 
     top: Path
     """docs/results"""
+    _read: dict[Path, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def cells(self, pattern: str) -> list[dict[str, Any]]:
         """By a pattern of their files below docs/results. :raises LabError: there are none"""
-        found = [
-            store.load(path.parent, path.name.removesuffix(".json.gz"))
-            for path in sorted(self.top.glob(f"{pattern}.json.gz"))
-        ]
+        found = [self._cell(path) for path in sorted(self.top.glob(f"{pattern}.json.gz"))]
         if not found:
             raise LabError(f"no cell is there for {pattern}")
         return found
+
+    def _cell(self, path: Path) -> dict[str, Any]:
+        if path not in self._read:
+            self._read[path] = store.load(path.parent, path.name.removesuffix(".json.gz"))
+        return self._read[path]
 
     def cell(self, key: str) -> dict[str, Any]:
         """One of them. :raises LabError: it is not there"""
