@@ -97,15 +97,19 @@ class Large(Cluster):
     ) -> dict[str, Any]:
         """Host.tell_each: the text is read."""
         with self.free():
-            texts = {name: json.dumps(self._answer(int(name[1:]), prefix)) for name in names}
+            told = {name: self._answer(fs, name, prefix, arguments) for name in names}
+            texts = {name: json.dumps(answer) for name, answer in told.items()}
         return {name: json.loads(text) for name, text in texts.items()}
 
     def _at(self, path: str) -> Directory:
         return self.directories[self.inos[path]]
 
-    def _answer(self, rank: int, prefix: str) -> Any:
+    def _answer(self, fs: FsState, name: str, prefix: str, arguments: Mapping[str, Any]) -> Any:
+        rank = int(name[1:])
         if prefix == "dump loads":
             return {"dirfrags": list(self._dirfrags(rank))}
+        if prefix != "get subtrees":
+            return self.tell(fs, name, prefix, **arguments)
         # Rank 0 has the root, so everybody's bounds; the others have their own.
         own = (d for ino, d in self.directories.items() if ino in self.load and rank in (0, d.rank))
         roots = [_subtree(d, rank) for d in own if d.rank != 0 or d.pin >= 0 or d.scattered]

@@ -43,7 +43,8 @@ from .waiting import kept_out, paused, unready
 from .watch import CALM, Watch, relative
 
 GLANCE = 2.5  # s between two looks only at where things are, while something is under way
-SHARE = 0.0175  # of a core that looks take: with very many directories there are fewer of them
+SHARE = 0.015  # of a core that looks take: with very many directories there are fewer of them
+GLANCES = 0.0075  # of a core, of that, that glances take: likewise
 IDLE = 10.0  # s between two looks whether there is something to do
 GATHERED = f"{DISTRIBUTES} is false: MDSs place nothing in it any more, though it is distributed"
 UNRIPE = "it reads which directories there are, and which of the busiest can be split"
@@ -119,19 +120,25 @@ class Rounds:
             self._log.warning("options of file systems without a scheduler: %s", e)
 
     def _take_turn(self, fscid: int, watch: Watch, now: Now) -> None:
-        began, due = self._spent(), now.steady + self._interval()
+        began, due, measured = self._spent(), now.steady + self._interval(), watch.measured
         watch.due = due
         watch.has_looked(self._apart(fscid, watch, self._step) or watch.problem, now.steady)
-        watch.spent += self._spent() - began
-        again = watch.measured + self._pace(watch)
+        took = self._spent() - began
+        watch.spent += took
+        watch.glance = took if watch.measured == measured else watch.glance
         if watch.problem:
             self._failed()
-        if watch.glances and watch.waits_since is None and not watch.problem:
-            watch.due = min(watch.due, now.steady + GLANCE, again)
-        elif watch.due == due:  # nobody wants it sooner
-            watch.due = max(due, again)
+        usual = self._due(watch, now.steady)
+        watch.due = usual if watch.due == due else min(watch.due, usual)  # somebody wants it sooner
         if self._tick_interval.short(fscid):  # that is given back in time, however long the interval is
             watch.due = min(watch.due, now.steady + CALM)
+
+    def _due(self, watch: Watch, now: float) -> float:
+        """When it is looked at after now, steady clock, s, if nobody wants it sooner."""
+        again = watch.measured + self._pace(watch)
+        if watch.glances and watch.waits_since is None and not watch.problem:
+            return min(now + max(GLANCE, watch.glance / GLANCES), again)
+        return max(now + self._interval(), again)
 
     def hasten(self) -> None:
         """The intervals may have become shorter: no longer ones are waited for."""

@@ -95,7 +95,7 @@ class Watch:
         last; asked: when MDSs were asked last; mapped: when all were asked for subtrees; saved: when it was
         saved (steady clock, s)
     :ivar spent: CPU seconds that this took since ``measured``, that look included; spent_before: likewise, up
-        to that look
+        to that look; glance: likewise, what the last glance took alone
     :ivar ordered: when something was ordered last, or may have been by another manager, steady clock, s
     :ivar orders: of operators, so far; unsaved: the mon has not got the last one yet
     :ivar counted: what was done in all, as the mon has it: a manager that takes over tells no less
@@ -140,6 +140,7 @@ class Watch:
     measured: float = float("-inf")
     spent: float = 0.0
     spent_before: float = 0.0
+    glance: float = 0.0
     asked: float = float("-inf")
     mapped: float = float("-inf")
     ordered: float = float("-inf")

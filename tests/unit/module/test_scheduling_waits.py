@@ -39,7 +39,7 @@ from mds_partitioner.schedule.looker import Looker
 from mds_partitioner.schedule.orders import turn_of
 from mds_partitioner.schedule.pieces import rank_of
 from mds_partitioner.schedule.record import ACT, ADVISE, HOUR, OFF, TURNS, Turn, latest, under_way
-from mds_partitioner.schedule.rounds import UNRIPE
+from mds_partitioner.schedule.rounds import GLANCE, GLANCES, UNRIPE
 from mds_partitioner.schedule.tick_interval import LATE
 from mds_partitioner.verify.guards import FOLLOWS_PINS
 
@@ -162,6 +162,24 @@ def test_looks_that_cost_more_are_rarer_and_what_moves_is_followed_meanwhile(
     manager.run(120)
     assert most - 2 <= len(measured) <= most
     assert glances, "what moves is followed"
+    assert loads(cluster) == [200.0] * 4
+
+
+@pytest.mark.parametrize("cost", [0.001, 0.03])
+def test_glances_that_cost_more_are_rarer(monkeypatch: pytest.MonkeyPatch, cost: float) -> None:
+    cluster, spent, glance, at = Cluster(), [0.0], Looker.glance, list[float]()
+    manager = Manager(cluster, fewer(scheduler_inodes=1000, scheduler_interval=30), spent=lambda: spent[0])
+
+    def glimpses(*args: Any) -> View:
+        at.append(cluster.steady)
+        spent[0] += cost
+        return glance(*args)
+
+    monkeypatch.setattr(Looker, "glance", glimpses)
+    manager.scheduling.start(manager.fs, ACT)
+    manager.run(90)
+    apart = min(after - before for before, after in zip(at, at[1:]))
+    assert max(GLANCE, cost / GLANCES) <= apart <= max(GLANCE, cost / GLANCES) + 1.0
     assert loads(cluster) == [200.0] * 4
 
 
