@@ -2,11 +2,14 @@
 """How often Python looks for values that only keep each other: in an interpreter of the module's own only.
 
 Reef's managers give each module one. Tentacle's load all into one, unless ``mgr_subinterpreter_modules`` says
-otherwise: the collector is other modules', too, and is left as it is.
+otherwise: the collector is other modules', too, and is left as it is, but for the moment in which what MDSs
+answered is read.
 """
 
 import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 MADE = 50_000  # values more than were given back, after which the youngest are gone through; Python has 700
 
@@ -26,3 +29,17 @@ def look_seldom() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(MADE, *gc.get_threshold()[1:])
+
+
+@contextmanager
+def not_now() -> Iterator[None]:
+    """What is made meanwhile is in no cycle, and there is a lot of it: it is gone through once, when it is
+    there, and not, with all that there was, each time that there is a bit more of it. For what is short, and
+    waits for nobody."""
+    looked = gc.isenabled()  # else it is somebody else's to begin again
+    gc.disable()
+    try:
+        yield
+    finally:
+        if looked:
+            gc.enable()

@@ -22,6 +22,7 @@ from fake_cluster import Directory
 from scheduled import NOGROUP, Cluster, LoadedMount, Manager
 
 from experiments.common.provenance import made_by
+from mds_partitioner.ceph.host import told_each
 from mds_partitioner.errors import NotFound
 from mds_partitioner.model import FsState
 from mds_partitioner.schedule.record import ACT
@@ -99,7 +100,7 @@ class Large(Cluster):
         with self.free():
             told = {name: self._answer(fs, name, prefix, arguments) for name in names}
             texts = {name: json.dumps(answer) for name, answer in told.items()}
-        return {name: json.loads(text) for name, text in texts.items()}
+        return told_each(prefix, texts)
 
     def _at(self, path: str) -> Directory:
         return self.directories[self.inos[path]]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from mgr_module import MgrModule
 
+from .. import cycles
 from ..errors import BadInput, CephError, NotFound, PartitionerError, Unavailable
 from ..model import Address, FsState, HealthCheck, MdsInfo
 from ..workers import Workers
@@ -65,6 +66,19 @@ def _told(mds: str, prefix: str, answer: str) -> Any:
         return json.loads(answer or "null")
     except ValueError as e:
         raise CephError(f"mds.{mds}: the answer to '{prefix}' is not JSON: {e}") from e
+
+
+def told_each(prefix: str, answers: Mapping[str, str | PartitionerError]) -> dict[str, Any]:
+    """What MDSs said, by name; why there is nothing, where there is not."""
+
+    def told(mds: str, answer: str | PartitionerError) -> Any:
+        try:
+            return answer if isinstance(answer, PartitionerError) else _told(mds, prefix, answer)
+        except CephError as e:
+            return e
+
+    with cycles.not_now():
+        return {mds: told(mds, answer) for mds, answer in answers.items()}
 
 
 def _output(prefix: str, code: int, out: str, message: str) -> str:
@@ -258,15 +272,15 @@ class Host:
         futures = {name: workers.submit(partial(self._tell, name, prefix, arguments)) for name in names}
         ends = time.monotonic() + within
 
-        def outcome(name: str) -> Any:
+        def outcome(name: str) -> str | PartitionerError:
             left = ends - time.monotonic()
             try:
-                answer = workers.result(futures[name], f"mds.{name} and '{prefix}'", left)
-                return _told(name, prefix, answer)  # in this thread, whose CPU time is the caller's
+                return workers.result(futures[name], f"mds.{name} and '{prefix}'", left)
             except PartitionerError as e:
                 return e
 
-        return {name: outcome(name) for name in names}
+        # Read in this thread, whose CPU time is the caller's.
+        return told_each(prefix, {name: outcome(name) for name in names})
 
     def has_hook(self, fs: FsState) -> bool | None:
         """Do all active MDSs have our hook? None: nobody knows, as not all have answered."""
