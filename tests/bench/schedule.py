@@ -7,6 +7,7 @@ give, and reading it counts; what the cluster in memory costs itself is measured
 
 import argparse
 import json
+import logging
 import os
 import random
 import sys
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fake_cluster import Directory
+from fake_cluster import LOG, Directory
 from scheduled import NOGROUP, Cluster, LoadedMount, Manager
 
 from experiments.common.provenance import made_by
@@ -33,6 +34,14 @@ WARM = 170  # s, until all directories were read once
 SECONDS = 120  # of each state
 COUNTERS = {"element": {"value": 0.0}}
 DECAY = {name: {"value": 1.5, "halflife": 5.0} for name in ("meta_load", "IRD", "IWR", "READDIR", "FETCH")}
+
+
+class Complaint(logging.Handler):
+    """Where the module warns, the cluster in memory is not as a real one: what is measured is no cost."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """:raises SystemExit: the module warned"""
+        sys.exit(f"the module warns of the cluster in memory: {record.getMessage()}")
 
 
 class Free:
@@ -224,6 +233,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0], allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=Path("docs/results/schedule-cost.json"))
     args = parser.parse_args(argv)
+    LOG.addHandler(Complaint(logging.WARNING))
     value = {
         "command": "make bench-schedule-cost",
         **made_by(["scheduler"]),
