@@ -4,7 +4,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from experiments.common.figures.figures import Cell
 
@@ -13,6 +13,7 @@ _MACHINE_FULL = 0.9  # of all cores
 _HALF = 0.5  # of the windows, for a cell to count; of the best window's operations, for one with load
 _CORES = 2  # of the machine of all cells that do not say it
 _LINES = 5  # of CPU times, one every two seconds
+_STILL = 8.0  # s between two of these: nothing ran meanwhile, as where a virtual machine is suspended
 TOLD = (
     "busiest MDS, part of its quota",
     "part of the windows with a full MDS",
@@ -37,11 +38,12 @@ class Limits:
     mds: float  # part of the windows in which an MDS was full
     machine: float  # in which the machine was
     only_mds: float  # in which an MDS was, and the machine was not
+    still: float  # s at a time, at most, in which nothing ran
 
     @property
     def counts(self) -> bool:
         """Whether it was the MDSs: else a cell says little about balancers."""
-        return self.only_mds >= _HALF
+        return self.only_mds >= _HALF and self.still < _STILL
 
     @property
     def told(self) -> dict[str, float]:
@@ -61,7 +63,15 @@ def limits(cell: Cell) -> Limits:
         part(window.mds > _MDS_FULL for window in seen),
         part(window.machine > _MACHINE_FULL for window in seen),
         part(window.mds > _MDS_FULL and window.machine <= _MACHINE_FULL for window in seen),
+        _still(cell),
     )
+
+
+def _still(cell: Cell) -> float:
+    """s at a time, at most, in which nothing ran, CPU times were not even taken."""
+    ends = [t for span in cell["spans"].values() for t in span]
+    lines = pairwise(line["t"] for line in cell["cpu"])
+    return max((later - at for at, later in lines if at < max(ends) and later > min(ends)), default=0.0)
 
 
 def _with_load(windows: Sequence[Window]) -> list[Window]:

@@ -40,6 +40,17 @@ def test_it_counts_if_an_mds_was_full_and_the_machine_was_not() -> None:
     assert not limits(cell(lambda t: 1.0, lambda t: 0.95)).counts
 
 
+def test_a_run_in_which_the_machine_stood_still_does_not_count() -> None:
+    run = cell(lambda t: 1.0)
+    short, long = (
+        run | {"cpu": [line for line in run["cpu"] if not 100 < line["t"] < 100 + s]} for s in (4, 20)
+    )
+    assert limits(short).counts
+    assert limits(long).still == 20.0 and not limits(long).counts
+    after = long | {"spans": {"run": [120.0, float(RUN_S)]}}
+    assert limits(after).counts, "it was before the run"
+
+
 def test_ten_full_seconds_are_not_enough() -> None:
     found = limits(cell(lambda t: 1.0 if t < 60 else 0.8))
     assert found.busiest == pytest.approx(1.0) and found.mds < 0.2
