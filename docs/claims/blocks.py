@@ -55,6 +55,7 @@ OTHERS = (
     "scheduler/five-fourteenth/jumps-tentacle-5x5",
     *(f"scheduler/five-fifteenth/{load}-tentacle-5x5" for load in ("jumps", "zipf")),
     *(f"scheduler/five-sixteenth/{load}-tentacle-5x5" for load in ("flash", "leaving")),
+    "scheduler/five-sixteenth/line-tentacle-8x5",
     "scheduler/line-before/line-tentacle-8x8",
     "scheduler/mix-before/mix-tentacle-5x12",
     "scheduler/mix-middle/mix-tentacle-5x12",

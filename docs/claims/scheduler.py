@@ -527,7 +527,9 @@ CLAIMS: Claims = {
     "scheduler-conditions": _conditions,
     "scheduler-flash": _by_phase("cold/flash-tentacle-5x12", _crowd, (BASE,)),
     "scheduler-flash-five": _by_phase("scheduler/five/flash-tentacle-5x5", _crowd, (BASE,)),
-    "scheduler-flash-last": _by_phase("scheduler/five-sixteenth/flash-tentacle-5x5", _crowd, (TO_AUTH, LIMIT)),
+    "scheduler-flash-last": _by_phase(
+        "scheduler/five-sixteenth/flash-tentacle-5x5", _crowd, (TO_AUTH, LIMIT)
+    ),
     "scheduler-flash-again": _by_phase("scheduler/five-again/flash-tentacle-5x5", _crowd, (BASE, LIMIT)),
     "scheduler-cycle-times": _by_phase("cold/cycle-tentacle-5x12", _times, (LIMIT,)),
     "scheduler-mix-sum": _of_mix(lambda block: tables.ratio(block, TO_AUTH, tables.whole)),
